@@ -4,8 +4,8 @@
 //!
 //! Makes conversations of 1,000, 10,000 and 100,000 messages, compacts them with notes that cover
 //! all but the end, and prints the time beside two floors of the same run: cloning the messages,
-//! and estimating their tokens, without which nobody knows how large they are. The time is that of the processor
-//! where the system tells it (Linux), so that a busy machine does not count.
+//! and estimating their tokens, without which nobody knows how large they are. The time is that of
+//! the processor where the system tells it (Linux), so that a busy machine does not count.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![allow(
@@ -20,9 +20,10 @@ use memory::summary::Template;
 use memory::{Message, Summary, Tokens};
 use testkit::transcript::transcript;
 use throughline_distill::compact::{
-    CompactionLimits, CompactionNotes, CompactionTask, MessageTies, Trigger, compact,
-    compact_from_messages, merge_turns,
+    CompactionLimits, CompactionTask, MessageTies, Trigger, compact, compact_from_messages,
+    merge_turns,
 };
+use throughline_distill::summary::RunningSummary;
 
 const RUNS: u32 = 7;
 const SPAN: Duration = Duration::from_secs(1);
@@ -39,17 +40,17 @@ fn main() {
             black_box(messages.iter().map(Message::tokens).sum::<Tokens>());
         });
         let summary = Summary::parse("# Task\nSort the lists.\n# Worklog\nSorted half of them.\n");
-        let last = messages[messages.len() - 40].id.clone();
+        let notes = RunningSummary {
+            summary,
+            file: "summary.md".to_owned(),
+            last: Some(messages[messages.len() - 40].id.clone()),
+        };
         let limits = CompactionLimits::default();
         let template = Template::default();
         let task = CompactionTask {
             messages: &messages,
             visible: &messages,
-            notes: Ok(Some(CompactionNotes {
-                summary: &summary,
-                file: "summary.md",
-                last: Some(&last),
-            })),
+            notes: Ok(Some(&notes)),
             template: &template,
             transcript: Some("log.jsonl"),
             restored: None,
@@ -84,8 +85,9 @@ fn conversation(count: usize) -> Vec<Message> {
             break;
         }
         text += &format!(
-            "u prompt ~40\na think ~60 + text ~20 + use #{round}a @{round}A\na use #{round}b @{round}A\n\
-             u result #{round}a ~150\nu result #{round}b ~300\na text ~80 @{round}B\n"
+            "u prompt ~40\na think ~60 + text ~20 + use #{round}a @{round}A\n\
+             a use #{round}b @{round}A\nu result #{round}a ~150\nu result #{round}b ~300\n\
+             a text ~80 @{round}B\n"
         );
         lines += 6;
     }

@@ -1,11 +1,11 @@
 //! How much of what a conversation needed after a real compaction is in which context.
 //!
-//! Reads the logs below the folders on the command line (`fixtures/compactions` when there are none), cuts each
-//! session where its agent compacted it, and looks at what came afterwards: files used again,
-//! commands run again, and names (paths, identifiers, values) said again, all of them known before the
-//! cut. Then it counts how many of these stand in the embedded summary with the tail, in the tail
-//! alone, and in the agent's own summary with what the agent kept. Prints a table in Markdown, and with
-//! `--missed` what the embedded summary and the tail do not hold.
+//! Reads the logs below the folders on the command line (`fixtures/compactions` when there are
+//! none), cuts each session where its agent compacted it, and looks at what came afterwards: files
+//! used again, commands run again, and names (paths, identifiers, values) said again, all of them
+//! known before the cut. Then it counts how many of these stand in the embedded summary with the
+//! tail, in the tail alone, and in the agent's own summary with what the agent kept. Prints a table
+//! in Markdown, and with `--missed` what the embedded summary and the tail do not hold.
 
 #![allow(
     clippy::print_stdout,
@@ -21,9 +21,10 @@ use capture::flavor::ADAPTERS;
 use capture::{Adapter, Root, SourceFormat};
 use memory::summary::{SummaryLimits, Template};
 use memory::tokens::estimate;
-use memory::{Block, LogEntry, Message, Role, SessionId, Tokens, record};
+use memory::{Block, LogEntry, Message, RecordKind, Role, SessionId, Tokens, command, record};
 use throughline_distill::compact::{self, MessageTies, MessageWeight, first_kept_index};
-use throughline_distill::embedded::{RecordView, SummaryBuilder, render_summary};
+use throughline_distill::record_view::RecordView;
+use throughline_distill::summary::embedded::{SummaryBuilder, render_summary};
 
 /// Fewer needs than this say nothing.
 const NEEDS_MIN: usize = 3;
@@ -172,9 +173,11 @@ impl Used {
                 }
             }
             for record in record::project_records(message.clone()) {
-                let command = RecordView::from(&record)
-                    .command()
-                    .map(|command| joined(&command));
+                let command = match record.kind {
+                    RecordKind::ToolUse => command::parse_call(&record.content),
+                    _ => None,
+                };
+                let command = command.map(|command| joined(&command));
                 // A long script is not typed again from memory.
                 used.commands
                     .extend(command.filter(|command| command.len() <= 200));
@@ -217,8 +220,8 @@ fn ours(before: &[Message]) -> String {
     .to_string()
 }
 
-/// Returns the last tenth of what the model had before it, closed so that no call is parted from its
-/// result.
+/// Returns the last tenth of what the model had before it, closed so that no call is parted from
+/// its result.
 fn tail(before: &[Message], floor: usize) -> String {
     let weights: Vec<_> = before.iter().map(MessageWeight::of).collect();
     let tokens: u64 = before[floor..]

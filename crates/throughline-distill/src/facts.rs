@@ -1,11 +1,12 @@
-//! The facts a session is sure to hold, found without a model.
+//! Extracts facts from sessions by rules, without a model.
 //!
-//! [`stated`] finds what the user said for good: preferences, corrections, decisions. [`done`]
-//! finds what was proved by doing: commands that work, tests that pass after a fix, commits.
-//! Both would rather miss a fact than make one up. [`facts_pending`] is the stage: it looks at
-//! sessions that have gone quiet and hands what it finds to the store, which merges.
+//! [`stated`] finds lasting statements of the user: preferences, corrections, decisions.
+//! [`proven`] finds what the commands of a session prove: a command that works, a test that passes
+//! after a fix. Both prefer missing a fact to inventing one. [`extract_pending_facts`] is the
+//! stage: it reads sessions that have become quiet and passes their facts to the store, which
+//! merges them with the known ones.
 
-pub mod done;
+pub mod proven;
 pub mod stated;
 
 use jiff::{SignedDuration, Timestamp};
@@ -13,16 +14,16 @@ use memory::{FactKind, RecordId, RecordKind, SessionId, Trust, Workspace};
 use serde::Serialize;
 use store::{NewFact, Store, StoredRecord};
 
-/// Most facts of one session.
+/// The maximum number of facts of one session.
 pub const FACTS_MAX: usize = 10;
-/// A session that did nothing for this long is looked at.
-const QUIET: SignedDuration = SignedDuration::from_mins(15);
-/// Sessions that one call looks at; the next call goes on.
+/// A session is read once it has been inactive for this long.
+const QUIET_FOR: SignedDuration = SignedDuration::from_mins(15);
+/// The maximum number of sessions per run; the next run continues.
 const SESSIONS_MAX: usize = 10_000;
-/// Records of one session that are looked at.
+/// The maximum number of records of one session that are read.
 const RECORDS_MAX: usize = 20_000;
 
-/// A fact that a session holds.
+/// A fact that was found in a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExtractedFact {
     pub kind: FactKind,
@@ -32,18 +33,18 @@ pub struct ExtractedFact {
     pub sources: Vec<RecordId>,
 }
 
-/// What the stage did.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FactReport {
     pub sessions: usize,
     pub facts: usize,
     pub repeated: usize,
     pub superseded: usize,
-    /// It was asked to stop before it was through.
+    /// The run was stopped before it was complete.
     pub interrupted: bool,
 }
 
-/// Finds the facts of sessions that have gone quiet since they were last looked at.
+/// Extracts the facts of sessions that have become quiet since they were last read.
 pub fn extract_pending_facts(
     store: &Store,
     now: Timestamp,
@@ -51,12 +52,12 @@ pub fn extract_pending_facts(
 ) -> store::Result<FactReport> {
     let mut report = FactReport::default();
     let mut written = Vec::new();
-    for (session, records) in store.sessions_to_scan_for_facts(now - QUIET, SESSIONS_MAX)? {
+    for (session, records) in store.sessions_to_scan_for_facts(now - QUIET_FOR, SESSIONS_MAX)? {
         if stop() {
             report.interrupted = true;
             break;
         }
-        let facts = of_session(store, &session, now)?;
+        let facts = session_facts(store, &session, now)?;
         report.sessions += 1;
         written.push(store.remember_session_facts(&session, records, facts));
     }
@@ -71,7 +72,11 @@ pub fn extract_pending_facts(
     Ok(report)
 }
 
-fn of_session(store: &Store, session: &SessionId, now: Timestamp) -> store::Result<Vec<NewFact>> {
+fn session_facts(
+    store: &Store,
+    session: &SessionId,
+    now: Timestamp,
+) -> store::Result<Vec<NewFact>> {
     let mut records = Vec::new();
     store.each_record(session, |record| {
         let tells = matches!(
@@ -104,8 +109,8 @@ fn of_session(store: &Store, session: &SessionId, now: Timestamp) -> store::Resu
     Ok(facts.collect())
 }
 
-/// Returns where the facts of records hold. Facts without a workspace would hold everywhere, which a
-/// session cannot know.
+/// Returns the workspace to which the facts of records apply. A fact without a workspace would
+/// apply everywhere, which a single session cannot prove.
 pub(crate) fn fact_workspace(
     store: &Store,
     records: &[StoredRecord],
@@ -121,7 +126,7 @@ pub(crate) fn fact_workspace(
     Ok(Some(Workspace { key, root }))
 }
 
-/// Returns the facts of a session's records: what the user stated first, then what was proved.
+/// Returns the facts of a session's records: statements of the user first, then proven facts.
 pub fn extract_session_facts(records: &[StoredRecord]) -> Vec<ExtractedFact> {
     let mut facts = Vec::new();
     for record in records {
@@ -141,7 +146,7 @@ pub fn extract_session_facts(records: &[StoredRecord]) -> Vec<ExtractedFact> {
                 }),
         );
     }
-    facts.extend(done::proven_facts(records));
+    facts.extend(proven::proven_facts(records));
     let mut kept: Vec<ExtractedFact> = Vec::new();
     for fact in facts {
         if kept.len() < FACTS_MAX && !kept.iter().any(|other| other.text == fact.text) {

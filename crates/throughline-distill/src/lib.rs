@@ -1,27 +1,31 @@
-//! One session made shorter: its digest, its summary, its compaction.
+//! Condenses single sessions: digests, facts, running summaries and compaction.
 //!
-//! Every stage is a function of the store and `now` that pulls its pending work and writes its
-//! result back; what is decided is decided by pure functions first. [`digest`] is the permanent account
-//! of a session, made of its records without a model, [`facts`] what it is sure to
-//! hold. [`compact`] is pure throughout; [`tell`] is what it falls back on where there is a model.
+//! - [`digest`]: the permanent account of a finished session, without a model.
+//! - [`facts`]: facts that rules find in a session. [`model_facts`]: facts that a model states.
+//! - [`summary`]: the running notes of a live session, by the embedded extractor or by a model.
+//! - [`compact`]: replaces the beginning of a conversation by its summary. It is pure;
+//!   [`model_summary`] is its fallback if the session has no summary and a model is configured.
+//! - [`model`]: clients for language models, with budget, retries and a ledger.
+//! - [`transcript`]: the text that models read.
 //!
-//! The running summary: [`due`] says when, [`renew`] does it under a lease, [`embedded`] makes it of the
-//! records, and [`extract`] lets a [`model`] make it, through the gate of [`edit`], from a [`transcript`].
-//! [`latest`] says how a session stands when the summary may be older than its records.
-//! [`model_facts`] are what a model says will still matter elsewhere.
+//! Every stage is a function of the store and `now`. It reads its pending work from the store,
+//! lets pure functions decide, and writes the result back. Stages never call each other.
 
-#[cfg(test)]
-mod asking;
+#![warn(unreachable_pub, let_underscore_drop)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::await_holding_lock
+)]
+
 pub mod compact;
 pub mod digest;
-pub mod due;
-pub mod edit;
-pub mod embedded;
-pub mod extract;
 pub mod facts;
-pub mod latest;
 pub mod model;
 pub mod model_facts;
-pub mod renew;
-pub mod tell;
+pub mod model_summary;
+pub mod record_view;
+pub mod summary;
+#[cfg(test)]
+mod test_support;
 pub mod transcript;

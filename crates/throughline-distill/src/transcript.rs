@@ -1,21 +1,21 @@
-//! A session's records as text for a model that takes notes of them.
+//! The records of a session as text for a model that summarizes them.
 //!
-//! All of it is data: it stands inside a fence that nothing in it can close, and each part says whose
-//! words it is.
+//! The whole text is data: it is enclosed by a fence that nothing inside can close, and each part
+//! names its author.
 
 use std::collections::VecDeque;
 
 use memory::tokens::estimate;
 use memory::{RecordKind, Tokens, fence};
 
-use crate::embedded::RecordView;
+use crate::record_view::RecordView;
 
-/// The most that one part may take; the middle of a longer one is left out.
+/// The maximum size of one part; the middle of a longer one is left out.
 const PART_TOKENS_MAX: u64 = 2_000;
-/// Results are long and matter less.
+/// Tool results are long and less important than messages.
 const RESULT_TOKENS_MAX: u64 = 600;
 
-/// Gathers the end of a session within a limit.
+/// Collects the last records of a session within a token limit.
 #[derive(Debug)]
 pub struct SessionTranscript {
     parts: VecDeque<(u64, String)>,
@@ -38,7 +38,7 @@ impl SessionTranscript {
         }
     }
 
-    /// Gathers many short parts rather than a few long ones.
+    /// Returns a transcript of many short parts rather than a few long ones.
     pub fn with_short_parts(limit: Tokens) -> Self {
         Self {
             part_max: limit.0 / 8,
@@ -47,7 +47,7 @@ impl SessionTranscript {
         }
     }
 
-    /// Returns how many parts are held.
+    /// Returns the number of parts.
     pub fn part_count(&self) -> usize {
         self.parts.len()
     }
@@ -64,9 +64,9 @@ impl SessionTranscript {
             RecordKind::Approval => ("the user decided".to_owned(), self.result_max),
             RecordKind::Thinking | RecordKind::Artifact => return,
         };
-        // One part must not fill all of it.
+        // A single part must not use up the whole limit.
         let limit = limit.min(self.limit * 9 / 10);
-        let text = format!("[{who}]\n{}\n\n", shortened(step.content.trim(), limit));
+        let text = format!("[{who}]\n{}\n\n", cut_middle(step.content.trim(), limit));
         let size = estimate(&text).0;
         self.tokens += size;
         self.parts.push_back((size, text));
@@ -82,7 +82,7 @@ impl SessionTranscript {
         self.parts.is_empty()
     }
 
-    /// Returns the text inside its fence.
+    /// Returns the text in its fence.
     pub fn fenced(&self) -> String {
         let mut text = String::new();
         if self.left_out > 0 {
@@ -93,9 +93,9 @@ impl SessionTranscript {
     }
 }
 
-/// Leaves out the middle of a text that is too long. A token has at least one byte, so cutting by bytes
-/// in proportion is close enough.
-fn shortened(text: &str, limit: u64) -> String {
+/// Leaves out the middle of a text that is too long. The cut is proportional in bytes, which is
+/// close enough.
+fn cut_middle(text: &str, limit: u64) -> String {
     let tokens = estimate(text).0;
     if tokens <= limit {
         return text.to_owned();

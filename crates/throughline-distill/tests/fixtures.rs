@@ -11,9 +11,10 @@ use memory::{Message, Summary, Tokens};
 use testkit::rules::{Broken, Sent, broken};
 use testkit::transcript::transcript;
 use throughline_distill::compact::{
-    CompactionLimits, CompactionNotes, CompactionTask, MessageTies, Trigger, compact,
-    compact_from_messages, merge_turns,
+    CompactionLimits, CompactionTask, MessageTies, Trigger, compact, compact_from_messages,
+    merge_turns,
 };
+use throughline_distill::summary::RunningSummary;
 
 #[test]
 fn every_session_at_every_cut_is_accepted() {
@@ -54,9 +55,14 @@ fn sent_from(messages: &[Message], from: usize) -> Vec<Broken> {
     })
 }
 
-/// Compacts with notes that cover `cut` messages, and with an account, and counts what was not declined.
+/// Compacts with notes that cover `cut` messages, and with an account, and counts what was not
+/// declined.
 fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
-    let summary = Summary::parse("# Task\nas before\n");
+    let notes = RunningSummary {
+        summary: Summary::parse("# Task\nas before\n"),
+        file: "summary.md".to_owned(),
+        last: Some(messages[cut - 1].id.clone()),
+    };
     let limits = CompactionLimits {
         min_tokens: Tokens(200),
         max_tokens: Tokens(2_000),
@@ -65,11 +71,7 @@ fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
     let task = CompactionTask {
         messages,
         visible: messages,
-        notes: Ok(Some(CompactionNotes {
-            summary: &summary,
-            file: "summary.md",
-            last: Some(&messages[cut - 1].id),
-        })),
+        notes: Ok(Some(&notes)),
         template: &Template::default(),
         transcript: None,
         restored: None,

@@ -1,8 +1,9 @@
 //! The compact, permanent account of one session.
 //!
-//! A digest outlives the records it was made of, so it must tell on its own what was asked, what
-//! was done and how it ended. Every list in it has a limit and says how much was left out. What
-//! each part is made of decides whose word it is: see [`PartTrust`].
+//! A digest outlives the records it was made from, so it must stand on its own: what the user
+//! asked, what the agent did, how the session ended. Every list is capped and counts the items
+//! that were left out. The trust of each part follows from its source records: see
+//! [`DigestTrust`].
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,12 +11,13 @@ use serde::{Deserialize, Serialize};
 use crate::fingerprint::ErrorFingerprint;
 use crate::{Trust, Usage};
 
-/// Counts up when digests are made differently. Older ones are made anew while their records are
-/// there.
+/// The version of the digest algorithm. Digests of an older version are rebuilt as long as their
+/// records still exist.
 pub const VERSION: u32 = 1;
 
-/// Of a session's prompts the first and the last are kept.
+/// A digest keeps this many prompts from the start of the session …
 pub const FIRST_PROMPTS_MAX: usize = 2;
+/// … and this many from its end.
 pub const LAST_PROMPTS_MAX: usize = 4;
 pub const STEPS_MAX: usize = 24;
 pub const ERRORS_MAX: usize = 6;
@@ -24,46 +26,46 @@ pub const CORRECTIONS_MAX: usize = 4;
 pub const TOOLS_MAX: usize = 12;
 pub const REASONS_MAX: usize = 4;
 
-/// What one session was about and how it went.
+/// What a session was about and how it went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Digest {
     pub version: u32,
     pub outcome: Outcome,
-    /// Why the outcome was judged so.
+    /// The observations that led to `outcome`.
     pub reasons: Vec<String>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
-    /// From the first record to the last.
+    /// Time from the first record to the last.
     pub wall_ms: u64,
-    /// The same without the pauses in which nothing happened.
+    /// `wall_ms` without long pauses.
     pub active_ms: u64,
     pub records: u64,
     pub prompts: u64,
-    /// What the user asked, shortened.
+    /// The first and the last prompts, shortened.
     pub asked: CappedList<String>,
-    /// The agent's last words, shortened.
+    /// The agent's last message, shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// What was done, in the order in which each thing was first done.
+    /// The steps, in the order of their first occurrence.
     pub done: CappedList<DigestStep>,
-    /// Calls and commands that only looked.
+    /// The number of calls and commands that only read.
     pub looks: u64,
     pub errors: CappedList<SeenError>,
-    /// Calls that were made again after they had failed.
+    /// Calls that were repeated after a failure.
     pub retries: CappedList<Retry>,
-    /// Where the user contradicted.
+    /// Prompts in which the user contradicted the agent.
     pub corrections: CappedList<String>,
     pub tools: CappedList<ToolCount>,
     pub overhead: Overhead,
     pub usage: Usage,
-    /// In US dollars, by the log or by the prices of the day; unknown is not zero.
+    /// Cost in US dollars, from the log or from the price list. `None` means unknown, not zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     pub trust: DigestTrust,
 }
 
-/// A list with a limit, and how many more there were.
+/// A list with a maximum length, and the number of items beyond it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CappedList<T> {
     pub items: Vec<T>,
@@ -81,7 +83,7 @@ impl<T> Default for CappedList<T> {
 }
 
 impl<T> CappedList<T> {
-    /// Keeps the first `max`.
+    /// Keeps the first `max` items and counts the others.
     pub fn keep_first(mut items: Vec<T>, max: usize) -> Self {
         let more = items.len().saturating_sub(max) as u64;
         items.truncate(max);
@@ -108,7 +110,7 @@ const fn is_zero(number: &u64) -> bool {
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     Succeeded,
-    /// Left before it was done.
+    /// The session ended before the work was finished.
     Abandoned,
     Failed,
     #[default]
@@ -141,16 +143,16 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// Something that was done, however often.
+/// One distinct action of a session, with the number of times it happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DigestStep {
     pub kind: StepKind,
-    /// The file, or the command.
+    /// The file or the command.
     pub what: String,
     pub times: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
-    /// How it ended the last time, where the log says so.
+    /// The exit code of the last run, if the log has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i64>,
 }
@@ -158,17 +160,17 @@ pub struct DigestStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepKind {
-    /// A file was made or changed.
+    /// A file was created or changed.
     Changed,
-    /// A command was run.
+    /// A command ran.
     Ran,
-    /// Tests were run.
+    /// Tests ran.
     Tested,
-    /// Another agent was given work.
+    /// A subagent received a task.
     Delegated,
 }
 
-/// Errors with one name.
+/// All errors of a session that share a fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenError {
     pub name: ErrorFingerprint,
@@ -176,7 +178,7 @@ pub struct SeenError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     pub times: u64,
-    /// What failed was done again and succeeded.
+    /// The same action succeeded later.
     pub overcome: bool,
 }
 
@@ -194,47 +196,47 @@ pub struct ToolCount {
     pub failed: u64,
 }
 
-/// What went into getting the work done rather than into the work. A call counts once, under the
-/// first of these that fits.
+/// Calls that cost time without moving the work forward. Each call counts once, under the first
+/// category that matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Overhead {
-    /// All calls, for comparison.
+    /// The number of all calls, for comparison.
     pub calls: u64,
     pub failed: u64,
-    /// Installing and fetching.
+    /// Package installations and downloads.
     pub installs: u64,
-    /// Waiting and polling.
+    /// Sleeps and polls.
     pub waits: u64,
-    /// Reading again what was read before and not changed since.
+    /// Repeated reads of a file that did not change in between.
     pub rereads: u64,
-    /// What the user refused or broke off.
+    /// Calls that the user refused or interrupted.
     pub denials: u64,
-    /// Time of these calls, and of all calls.
+    /// Time spent in overhead calls, and in all calls.
     pub ms: u64,
     pub calls_ms: u64,
-    /// Text that these calls brought into the conversation, and all of the session's text.
+    /// Text that overhead calls added to the conversation, and all text of the session.
     pub text_bytes: u64,
     pub all_text_bytes: u64,
 }
 
 impl Overhead {
-    /// Returns the calls that were overhead.
+    /// Returns the number of overhead calls.
     pub const fn total(&self) -> u64 {
         self.failed + self.installs + self.waits + self.rereads
     }
 
-    /// Returns the share of calls that were overhead, in percent.
+    /// Returns the percentage of calls that were overhead.
     pub const fn percent(&self) -> u64 {
-        share(self.total(), self.calls)
+        percent_of(self.total(), self.calls)
     }
 
     pub const fn time_percent(&self) -> u64 {
-        share(self.ms, self.calls_ms)
+        percent_of(self.ms, self.calls_ms)
     }
 
     pub const fn text_percent(&self) -> u64 {
-        share(self.text_bytes, self.all_text_bytes)
+        percent_of(self.text_bytes, self.all_text_bytes)
     }
 
     fn join(&mut self, later: Self) {
@@ -251,15 +253,15 @@ impl Overhead {
     }
 }
 
-const fn share(part: u64, whole: u64) -> u64 {
+const fn percent_of(part: u64, whole: u64) -> u64 {
     match (100 * part).checked_div(whole) {
         Some(percent) => percent,
         None => 0,
     }
 }
 
-/// Whose word each part of a digest is: the lowest trust of the records it was made of. Parts that
-/// are made of nothing have none.
+/// The trust of each part of a digest: the lowest trust among the records it was made from, `None`
+/// for a part without records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DigestTrust {
@@ -270,7 +272,7 @@ pub struct DigestTrust {
 }
 
 impl DigestTrust {
-    /// Returns the same parts with no trust above `trust`.
+    /// Returns the parts with their trust capped at `trust`.
     #[must_use]
     pub fn lowered_to(self, trust: Trust) -> Self {
         let lower = |part: Option<Trust>| part.map(|known| known.min(trust));
@@ -300,13 +302,14 @@ impl DigestTrust {
     }
 }
 
-/// Lowers the trust of a part to that of one more of its sources.
+/// Lowers the trust of a part to the trust of one more source.
 pub fn lower_trust(part: &mut Option<Trust>, trust: Trust) {
     *part = Some(part.map_or(trust, |known| known.min(trust)));
 }
 
 impl Digest {
-    /// Adds the account of what came after: a session goes on whose earlier records are gone.
+    /// Appends the digest of a later part of the session. This is needed when a session continues
+    /// after its earlier records were evicted.
     pub fn append(mut self, later: Self) -> Self {
         self.version = self.version.min(later.version);
         self.outcome = later.outcome;
@@ -333,14 +336,14 @@ impl Digest {
         self.corrections.join(later.corrections, CORRECTIONS_MAX);
         join_tools(&mut self.tools, later.tools);
         self.overhead.join(later.overhead);
-        // Usage outlives the records, so the later account has all of it.
+        // Usage rows outlive the records, so the later digest already covers the whole session.
         self.usage = later.usage;
         self.cost_usd = later.cost_usd.or(self.cost_usd);
         self.trust.join(later.trust);
         self
     }
 
-    /// Calls `each` with every text in it that came out of records.
+    /// Calls `each` with every text that was taken from records.
     pub fn for_each_text(&mut self, mut each: impl FnMut(&mut String)) {
         self.reasons.iter_mut().for_each(&mut each);
         self.asked.items.iter_mut().for_each(&mut each);
@@ -365,7 +368,7 @@ impl Digest {
     }
 }
 
-/// Returns the first and the last of a session's prompts.
+/// Keeps the first and the last prompts of a list, and counts those between.
 pub fn first_and_last_prompts(mut items: Vec<String>, more: u64) -> CappedList<String> {
     let max = FIRST_PROMPTS_MAX + LAST_PROMPTS_MAX;
     if items.len() <= max {

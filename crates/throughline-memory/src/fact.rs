@@ -1,9 +1,9 @@
 //! Facts: short durable statements.
 //!
-//! A fact is a preference, a decision, a correction, a command that works, an outcome, or a note;
-//! pinned, it outlives everything. [`relation`] says how a new statement stands to an old one:
-//! whether it repeats it or contradicts it. It is made to be sure rather than complete; two facts
-//! that live side by side do less harm than one that was wrongly replaced.
+//! A fact is a preference, a decision, a correction, a command that works, an outcome, or a note.
+//! A pinned fact is never evicted. [`relation`] compares a new statement with an old one: it may
+//! repeat it, contradict it, or be unrelated. The comparison prefers precision to recall, because
+//! keeping two contradicting facts does less harm than replacing a valid one.
 
 mod alternatives;
 
@@ -17,14 +17,14 @@ pub use self::alternatives::are_alternatives;
 use crate::words::{StemmedText, split_words, stem};
 use crate::{RecordId, Trust};
 
-/// Longest fact, in words.
+/// The maximum length of a fact in words.
 pub const WORDS_MAX: usize = 40;
 
-/// A fact as the store knows it.
+/// A fact as stored.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fact {
     pub id: FactId,
-    /// The workspace it holds in; without one it holds everywhere.
+    /// The key of the workspace that the fact applies to; `None` means all workspaces.
     pub workspace: Option<String>,
     pub kind: FactKind,
     pub text: String,
@@ -32,23 +32,23 @@ pub struct Fact {
     pub trust: Trust,
     pub pinned: bool,
     pub made: Timestamp,
-    /// When it was last said.
+    /// When the fact was last stated.
     pub seen: Timestamp,
-    /// How often it was said.
+    /// How often the fact was stated.
     pub times: u64,
-    /// The fact that took its place.
+    /// The fact that replaced this one.
     pub superseded: Option<FactId>,
-    /// The records it was taken from.
+    /// The records that the fact was extracted from.
     pub sources: Vec<RecordId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FactKind {
-    /// How the user wants things done. Set by the user alone.
+    /// How the user wants things done. Only the user can state one.
     Preference,
     Decision,
-    /// What the user set right.
+    /// What the user corrected.
     Correction,
     /// A command that works.
     Command,
@@ -88,7 +88,8 @@ impl fmt::Display for FactKind {
     }
 }
 
-/// Names a fact: made of its workspace and its words, so that what is said again meets itself.
+/// Identifies a fact. The id is a hash of the workspace and the stemmed words, so stating the same
+/// fact again yields the same id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FactId([u8; 16]);
 
@@ -98,7 +99,7 @@ impl FactId {
         hasher.update(workspace.unwrap_or_default().as_bytes());
         hasher.update(b"\0");
         let words = StemmedText::parse(text);
-        // A text of nothing but empty words is still itself.
+        // A text that consists of stop words only is hashed as it is.
         let said = if words.stems.is_empty() {
             text.to_owned()
         } else {
@@ -118,7 +119,7 @@ impl FactId {
         &self.0
     }
 
-    /// Returns the part of the id that people copy.
+    /// Returns the first eight digits, the short form that is printed.
     pub fn short(&self) -> String {
         self.to_string()[..8].to_owned()
     }
@@ -150,22 +151,22 @@ impl Serialize for FactId {
     }
 }
 
-/// How a new statement stands to an old one.
+/// How a new statement relates to an old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FactRelation {
     Unrelated,
-    /// It says the same.
+    /// Both say the same.
     Repeats,
-    /// Both cannot hold.
+    /// Both cannot be true.
     Contradicts,
 }
 
-/// Says how a new statement stands to an old one.
+/// Compares a new statement with an old one.
 pub fn relation(new: &str, old: &str) -> FactRelation {
     ParsedStatement::parse(new).relation(&ParsedStatement::parse(old))
 }
 
-/// A text taken apart, to be compared with many.
+/// A statement parsed once, so that it can be compared with many others.
 #[derive(Debug)]
 pub struct ParsedStatement {
     words: StemmedText,
@@ -177,43 +178,43 @@ impl ParsedStatement {
     pub fn parse(text: &str) -> Self {
         Self {
             words: StemmedText::parse(text),
-            choice: choice(text),
-            assignment: assignment(text),
+            choice: parse_choice(text),
+            assignment: parse_assignment(text),
         }
     }
 
-    /// Says how this statement stands to an old one.
+    /// Compares this statement with an old one.
     pub fn relation(&self, old: &Self) -> FactRelation {
         let (a, b) = (&self.words, &old.words);
         if a.stems.is_empty() || b.stems.is_empty() {
             return FactRelation::Unrelated;
         }
         if a.stems == b.stems {
-            return if a.negated == b.negated && self.order_agrees(old) {
+            return if a.negated == b.negated && self.agrees_on_choice(old) {
                 FactRelation::Repeats
             } else {
                 FactRelation::Contradicts
             };
         }
-        if self.replaces(old) {
+        if self.gives_other_answer(old) {
             return FactRelation::Contradicts;
         }
-        if a.negated == b.negated && extends(a, b) {
+        if a.negated == b.negated && adds_only_words(a, b) {
             return FactRelation::Repeats;
         }
         FactRelation::Unrelated
     }
 
-    /// "Use pnpm, not npm" and "use npm, not pnpm" have the same words.
-    fn order_agrees(&self, old: &Self) -> bool {
+    /// Tells "use pnpm, not npm" from "use npm, not pnpm", whose words are the same.
+    fn agrees_on_choice(&self, old: &Self) -> bool {
         match (&self.choice, &old.choice) {
             (Some(new), Some(old)) => new.rejected.is_empty() || new.chosen == old.chosen,
             _ => true,
         }
     }
 
-    /// Says whether it gives another answer to what the old one answers.
-    fn replaces(&self, old: &Self) -> bool {
+    /// Says whether both statements answer the same question differently.
+    fn gives_other_answer(&self, old: &Self) -> bool {
         let by_choice = match (&self.choice, &old.choice) {
             (Some(new), Some(old)) => new.excludes(old),
             _ => false,
@@ -226,20 +227,20 @@ impl ParsedStatement {
     }
 }
 
-/// Says whether one text is the other with a little more said, and no value among what differs.
-fn extends(a: &StemmedText, b: &StemmedText) -> bool {
+/// Says whether one text is the other plus a few words, none of which is a value.
+fn adds_only_words(a: &StemmedText, b: &StemmedText) -> bool {
     let within = a.stems.is_subset(&b.stems) || b.stems.is_subset(&a.stems);
     let is_value = |stem: &&String| stem.contains(|c: char| !c.is_alphabetic());
     let differs: Vec<_> = a.stems.symmetric_difference(&b.stems).collect();
     within && a.overlap(b) >= 0.75 && !differs.iter().any(is_value)
 }
 
-/// "Use X for Y, not Z."
+/// A statement of the form "use X for Y, not Z".
 #[derive(Debug)]
 struct StatedChoice {
     chosen: String,
     rejected: Vec<String>,
-    /// What it is chosen for; may be nothing.
+    /// The words that say what X is for; often empty.
     purpose: StemmedText,
     negated: bool,
 }
@@ -260,17 +261,17 @@ impl StatedChoice {
     }
 }
 
-const VERBS: &[&str] = &[
+const CHOICE_VERBS: &[&str] = &[
     "use", "uses", "using", "prefer", "prefers", "choose", "with",
 ];
-const INSTEAD: &[&str] = &["not", "over", "than", "of"];
-const PURPOSE: &[&str] = &["for", "in", "to", "when", "as", "on"];
+const REJECTION_WORDS: &[&str] = &["not", "over", "than", "of"];
+const PURPOSE_WORDS: &[&str] = &["for", "in", "to", "when", "as", "on"];
 
-fn choice(text: &str) -> Option<StatedChoice> {
+fn parse_choice(text: &str) -> Option<StatedChoice> {
     let words: Vec<_> = split_words(text).collect();
     let verb = words
         .iter()
-        .position(|word| VERBS.contains(&word.as_str()))?;
+        .position(|word| CHOICE_VERBS.contains(&word.as_str()))?;
     let negated = words[..verb]
         .iter()
         .any(|word| ["not", "never", "don", "dont", "avoid"].contains(&word.as_str()));
@@ -281,11 +282,11 @@ fn choice(text: &str) -> Option<StatedChoice> {
     let mut at = 1;
     while at < rest.len() {
         let word = rest[at].as_str();
-        if INSTEAD.contains(&word) && at + 1 < rest.len() {
+        if REJECTION_WORDS.contains(&word) && at + 1 < rest.len() {
             rejected.push(rest[at + 1].clone());
             at += 2;
         } else {
-            if !matches!(word, "instead" | "rather") && !PURPOSE.contains(&word) {
+            if !matches!(word, "instead" | "rather") && !PURPOSE_WORDS.contains(&word) {
                 purpose += " ";
                 purpose += word;
             }
@@ -303,28 +304,17 @@ fn choice(text: &str) -> Option<StatedChoice> {
     })
 }
 
-/// Phrases between a thing and the one value it has.
-const HAS_ONE: &[&str] = &[
-    " run with ",
-    " runs with ",
-    " are run with ",
-    " is run with ",
-    " run via ",
-    " listens on ",
-    " listen on ",
-    " is deployed to ",
-    " are deployed to ",
-    " deploys to ",
-    " defaults to ",
-    " is set to ",
-    " lives in ",
-    " live in ",
-    " lives at ",
+/// Phrases between a subject and the single value it can have.
+#[rustfmt::skip]
+const ASSIGNMENT_PHRASES: &[&str] = &[
+    " run with ", " runs with ", " are run with ", " is run with ", " run via ", " listens on ",
+    " listen on ", " is deployed to ", " are deployed to ", " deploys to ", " defaults to ",
+    " is set to ", " lives in ", " live in ", " lives at ",
 ];
 
-/// Splits "the tests run with X" into the thing and its value. A plain "is" counts only before a
-/// number: most things are many things.
-fn assignment(text: &str) -> Option<(StemmedText, String)> {
+/// Splits "the tests run with X" into subject and value. A plain "is" counts only before a number,
+/// because most subjects can be several things at once.
+fn parse_assignment(text: &str) -> Option<(StemmedText, String)> {
     let text = text.to_lowercase();
     let split_at = |phrase: &str| {
         let (thing, value) = text.split_once(phrase)?;
@@ -333,7 +323,7 @@ fn assignment(text: &str) -> Option<(StemmedText, String)> {
         Some((StemmedText::parse(&format!("{thing} {phrase}")), value))
     };
     let plain = |found: &(StemmedText, String)| !found.0.negated && found.0.stems.len() > 1;
-    HAS_ONE
+    ASSIGNMENT_PHRASES
         .iter()
         .find_map(|phrase| split_at(phrase))
         .filter(plain)

@@ -1,10 +1,9 @@
-//! The fence around what Throughline itself puts into a conversation.
+//! The fence: tags around the text that Throughline puts into a conversation.
 //!
-//! Text between these marks came out of memory. It must not go back in, or memory would quote
-//! itself for ever: [`strip`] takes it out again. [`wrap`] builds a fence that no text inside can
-//! close: [`quote`] takes out what people do not see, makes our own marks harmless and begins
-//! every line with a sign, and the last line repeats a word that was not known when the text was
-//! written.
+//! Fenced text came out of memory. Capture must not store it again, or memory would quote itself
+//! for ever; [`strip`] removes it. [`enclose_with_id`] builds a fence that the text inside cannot
+//! close: [`quote_lines`] removes invisible characters, neutralizes the tags and prefixes every
+//! line, and the last line repeats an id that was not known when the text was written.
 
 use std::borrow::Cow;
 
@@ -12,14 +11,14 @@ use crate::hygiene::is_invisible;
 
 pub const OPEN: &str = "<throughline-memory";
 pub const CLOSE: &str = "</throughline-memory>";
-/// What marks have in common.
-const NAME: &str = "throughline-memory";
-/// What a line of quoted text begins with.
+/// The tag name that both tags contain.
+const TAG_NAME: &str = "throughline-memory";
+/// The prefix of a quoted line.
 pub const QUOTE_PREFIX: &str = "  > ";
 
-/// Returns `text` without the fenced parts. A part is a whole block as Throughline writes it: an
-/// opening tag, text without another opening mark, and a closing tag. Anything else that mentions
-/// the marks is somebody's text and stays.
+/// Returns `text` without its fenced blocks. A block is exactly what Throughline writes: an opening
+/// tag, text without another opening tag, and a closing tag. Any other mention of the tags is
+/// ordinary text and stays.
 pub fn strip(text: &str) -> Cow<'_, str> {
     if !text.contains(OPEN) {
         return Cow::Borrowed(text);
@@ -41,10 +40,10 @@ pub fn strip(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The longest opening tag that is taken for one of ours.
+/// A longer opening tag was not written by Throughline.
 const TAG_BYTES_MAX: usize = 200;
 
-/// Returns the size of the block that `text`, which begins with the opening mark, begins with.
+/// Returns the length of the block at the start of `text`, which starts with the opening tag.
 fn block_bytes(text: &str) -> Option<usize> {
     let attributes = &text[OPEN.len()..];
     let end = attributes.find(['>', '<', '\n'])?;
@@ -56,14 +55,15 @@ fn block_bytes(text: &str) -> Option<usize> {
     }
     let body = OPEN.len() + end + 1;
     let close = text[body..].find(CLOSE)?;
-    // Text inside a block of ours never holds the opening mark, so such a mark begins another one.
+    // A block never contains the opening tag, so a second one starts another block.
     if text[body..body + close].contains(OPEN) {
         return None;
     }
     Some(body + close + CLOSE.len())
 }
 
-/// Returns `text` between the marks, with what it is. A mark inside of it cannot end the fence.
+/// Returns `text` between the tags, with `kind` as an attribute. Tags inside `text` are escaped, so
+/// they cannot close the fence.
 pub fn enclose(kind: &str, text: &str) -> String {
     let text = text
         .replace(CLOSE, "<\\/throughline-memory>")
@@ -71,23 +71,23 @@ pub fn enclose(kind: &str, text: &str) -> String {
     format!("{OPEN} kind=\"{kind}\">\n{}\n{CLOSE}", text.trim_end())
 }
 
-/// Returns what a text holds that is one fence of [`around`] and nothing else: a summary of ours is
-/// carried on where [`strip`] would leave nothing of it.
+/// Returns the content of a text that is exactly one fence made by [`enclose`]. A summary that
+/// Throughline wrote is carried over this way, while [`strip`] would remove all of it.
 pub fn enclosed_text(text: &str) -> Option<&str> {
     let (_, body) = text.trim().strip_prefix(OPEN)?.split_once(">\n")?;
     let body = body.strip_suffix(CLOSE)?;
     (!body.contains(OPEN) && !body.contains(CLOSE)).then(|| body.trim_end())
 }
 
-/// Puts the fence around a body made of our own lines and of [`quote`]d ones. `word` must not be
-/// guessable.
+/// Encloses a body that consists of our own lines and of lines from [`quote_lines`]. `word` must
+/// not be guessable.
 pub fn enclose_with_id(word: &str, body: &str) -> String {
     format!("{OPEN} id=\"{word}\">\n{body}\nend {word}\n{CLOSE}")
 }
 
-/// Returns a text as lines that begin with [`QUOTED`], fit to stand inside a fence.
+/// Returns a text as lines that start with [`QUOTE_PREFIX`] and are safe inside a fence.
 pub fn quote_lines(text: &str, word: &str) -> String {
-    let text = neutral(text, word);
+    let text = neutralize(text, word);
     let lines: Vec<_> = text
         .lines()
         .map(|line| format!("{QUOTE_PREFIX}{line}").trim_end().to_owned())
@@ -95,37 +95,37 @@ pub fn quote_lines(text: &str, word: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns a text on one line, fit to stand inside a fence.
+/// Returns a text as one line that is safe inside a fence.
 pub fn quote_line(text: &str, word: &str) -> String {
-    let text = neutral(text, word);
+    let text = neutralize(text, word);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Takes out control and hidden characters, and makes our marks and this fence's word harmless.
-fn neutral(text: &str, word: &str) -> String {
+/// Removes control and invisible characters, and replaces the tag name and this fence's id.
+fn neutralize(text: &str, word: &str) -> String {
     let seen: String = text
         .replace("\r\n", "\n")
         .chars()
         .filter_map(|c| match c {
             '\n' | '\t' => Some(c),
-            // What other programs take for an end of line must be one here too.
+            // Other programs treat these as line breaks, so each of them starts a quoted line.
             '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some('\n'),
             c if c.is_control() || is_invisible(c) => None,
             c => Some(c),
         })
         .collect();
     let mut out = seen;
-    // Taking a mark out may join the halves of another.
+    // Removing one mark may join the halves of another, so the search restarts.
     while let Some(at) = find_mark(&out, word) {
         out.replace_range(at, "[memory]");
     }
     out
 }
 
-/// Finds our name or this fence's word, however it is written.
+/// Finds the tag name or this fence's id, in any letter case.
 fn find_mark(text: &str, word: &str) -> Option<std::ops::Range<usize>> {
     let lower = text.to_ascii_lowercase();
-    [NAME, word]
+    [TAG_NAME, word]
         .into_iter()
         .filter(|mark| !mark.is_empty())
         .find_map(|mark| {
@@ -215,7 +215,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_breaks_the_fence(text in hostile(), line in hostile()) {
-            let body = format!("head {}\n{}", quote_line(&line, "7f3a"), quote_lines(&text, "7f3a"));
+            let (line, text) = (quote_line(&line, "7f3a"), quote_lines(&text, "7f3a"));
+            let body = format!("head {line}\n{text}");
             let fenced = enclose_with_id("7f3a", &body);
             prop_assert_eq!(fenced.matches(CLOSE).count(), 1);
             prop_assert_eq!(fenced.to_ascii_lowercase().matches("throughline-memory").count(), 2);
@@ -223,7 +224,8 @@ mod tests {
             let stripped = strip(&fenced);
             prop_assert_eq!(&*stripped, "");
             let quoted = fenced.lines().skip(2).all(|l| {
-                l.is_empty() || l.starts_with(QUOTE_PREFIX.trim_end()) || l == "end 7f3a" || l == CLOSE
+                let is_end = l == "end 7f3a" || l == CLOSE;
+                l.is_empty() || l.starts_with(QUOTE_PREFIX.trim_end()) || is_end
             });
             prop_assert!(quoted, "{}", fenced);
         }

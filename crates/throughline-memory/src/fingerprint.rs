@@ -1,20 +1,20 @@
-//! Names for errors: the same mistake gets the same name in another checkout, on another line, at
-//! another time.
+//! Fingerprints of errors: the same error gets the same fingerprint in another checkout, on another
+//! line and at another time.
 //!
-//! An error's text is reduced to its most telling line, and that line to the words in it that do
-//! not depend on where and when it happened. What the error is about (a missing module's name, an
-//! error code) stays, because it makes it another error.
+//! The text of an error is reduced to its most informative line, and that line to the words that do
+//! not depend on place and time. The subject of the error (the name of a missing module, an error
+//! code) stays, because another subject is another error.
 
 use serde::{Deserialize, Serialize};
 
-/// How much of an error's text is looked at from either end; the telling line is at one of them.
-const LOOKED_AT_BYTES: usize = 8 << 10;
-/// More of a line than this says nothing more of what went wrong.
+/// The number of bytes that are scanned at either end; the informative line is at one of them.
+const SCANNED_BYTES: usize = 8 << 10;
+/// The rest of a longer line does not help to identify the error.
 const LINE_BYTES_MAX: usize = 400;
-/// Twelve digits are enough to tell the errors of one machine apart.
+/// Twelve hexadecimal digits are enough to distinguish the errors of one machine.
 const NAME_BYTES: usize = 6;
 
-/// Names an error.
+/// Identifies an error.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ErrorFingerprint(String);
@@ -31,9 +31,9 @@ impl std::fmt::Display for ErrorFingerprint {
     }
 }
 
-/// Returns the name of the error that a text tells of.
+/// Returns the fingerprint of the error that a text reports.
 pub fn fingerprint(text: &str) -> ErrorFingerprint {
-    let normal = normal(&error_line(text));
+    let normal = normalize_line(&error_line(text));
     let hash = blake3::hash(normal.as_bytes());
     ErrorFingerprint(
         hash.as_bytes()[..NAME_BYTES]
@@ -43,13 +43,13 @@ pub fn fingerprint(text: &str) -> ErrorFingerprint {
     )
 }
 
-/// Returns what an error's name is made of: the words of a line that stay the same wherever and whenever
-/// it is printed, and marks such as `<path>` for the others.
+/// Returns the input of the fingerprint: the words of a line that do not depend on place and time,
+/// and placeholders such as `<path>` for the others.
 pub fn normalized_line(line: &str) -> String {
-    normal(line).trim().to_owned()
+    normalize_line(line).trim().to_owned()
 }
 
-/// Returns the line of an error's text that says what went wrong.
+/// Returns the line of an error's text that says what failed.
 pub fn error_line(text: &str) -> String {
     let plain = without_escapes(&both_ends(text));
     let lines = || plain.lines().map(str::trim).filter(|line| has_words(line));
@@ -64,22 +64,22 @@ pub fn error_line(text: &str) -> String {
         None
     };
     let line = found
-        .or_else(|| lines().find(|line| is_marked(line)))
+        .or_else(|| lines().find(|line| mentions_error(line)))
         .or_else(|| lines().next())
         .unwrap_or_default();
     line[..line.floor_char_boundary(LINE_BYTES_MAX)].to_owned()
 }
 
 fn both_ends(text: &str) -> String {
-    if text.len() <= 2 * LOOKED_AT_BYTES {
+    if text.len() <= 2 * SCANNED_BYTES {
         return text.to_owned();
     }
-    let head = &text[..text.floor_char_boundary(LOOKED_AT_BYTES)];
-    let tail = &text[text.ceil_char_boundary(text.len() - LOOKED_AT_BYTES)..];
+    let head = &text[..text.floor_char_boundary(SCANNED_BYTES)];
+    let tail = &text[text.ceil_char_boundary(text.len() - SCANNED_BYTES)..];
     format!("{head}\n{tail}")
 }
 
-/// Takes out what colours a terminal.
+/// Removes terminal escape sequences.
 fn without_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -97,36 +97,24 @@ fn has_words(line: &str) -> bool {
     line.chars().any(char::is_alphabetic)
 }
 
-/// Words by which tools announce that something went wrong.
-const MARKS: &[&str] = &[
-    "error",
-    "exception",
-    "panicked",
-    "fatal",
-    "cannot",
-    "can't",
-    "could not",
-    "not found",
-    "no such",
-    "denied",
-    "refused",
-    "failed",
-    "does not exist",
-    "unsupported",
-    "timed out",
+/// Words with which tools report an error.
+#[rustfmt::skip]
+const ERROR_WORDS: &[&str] = &[
+    "error", "exception", "panicked", "fatal", "cannot", "can't", "could not", "not found",
+    "no such", "denied", "refused", "failed", "does not exist", "unsupported", "timed out",
 ];
 
-fn is_marked(line: &str) -> bool {
+fn mentions_error(line: &str) -> bool {
     let lower = line.to_lowercase();
-    // "0 errors" and "no errors" announce the contrary.
-    MARKS.iter().any(|mark| lower.contains(mark))
+    // "0 errors" and "no errors" report success.
+    ERROR_WORDS.iter().any(|mark| lower.contains(mark))
         && !lower.starts_with("0 ")
         && !lower.contains("0 errors")
         && !lower.contains("no errors")
 }
 
-/// Returns the words of a line that stay the same wherever and whenever it is printed.
-fn normal(line: &str) -> String {
+/// Replaces the words of a line that depend on place and time by placeholders.
+fn normalize_line(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut before = String::new();
     for token in line.split(|c: char| c.is_whitespace() || QUOTES.contains(&c)) {
@@ -135,7 +123,7 @@ fn normal(line: &str) -> String {
             continue;
         }
         let lower = token.to_lowercase();
-        let word = word(&lower, &before);
+        let word = normalize_token(&lower, &before);
         if !(word.starts_with('<') && out.ends_with(word)) {
             out.push(' ');
             out.push_str(word);
@@ -146,22 +134,22 @@ fn normal(line: &str) -> String {
 }
 
 const QUOTES: &[char] = &['\'', '"', '`', '‘', '’', '“', '”', '«', '»'];
-/// A number after one of these is a code, and says what went wrong.
-const CODED: &[&str] = &["exit", "code", "status", "errno", "http", "signal", "error"];
-/// What a bare name must end in to be a file's.
+/// A number after one of these words is an error code and is kept.
+const CODE_WORDS: &[&str] = &["exit", "code", "status", "errno", "http", "signal", "error"];
+/// A name without a slash is a file if it has one of these extensions.
 const EXTENSIONS: &[&str] = &[
     "c", "cc", "cfg", "cpp", "css", "go", "h", "html", "ini", "java", "js", "json", "jsonl", "jsx",
     "kt", "lock", "log", "md", "mjs", "php", "py", "rb", "rs", "sh", "sql", "swift", "toml", "ts",
     "tsx", "txt", "xml", "yaml", "yml",
 ];
 
-fn word<'t>(token: &'t str, before: &str) -> &'t str {
+fn normalize_token<'t>(token: &'t str, before: &str) -> &'t str {
     if is_path(token) {
         "<path>"
     } else if is_time(token) {
         "<time>"
     } else if token.starts_with(|c: char| c.is_ascii_digit()) && !is_id(token) {
-        if CODED.contains(&before) && token.len() <= 3 {
+        if CODE_WORDS.contains(&before) && token.len() <= 3 {
             token
         } else {
             "<number>"
@@ -188,7 +176,7 @@ fn is_time(token: &str) -> bool {
     digits >= 4 && marks >= 2 && digits + marks == token.len()
 }
 
-/// Says whether a token is a hash, an address, or a name that a machine made.
+/// Says whether a token is a hash, an address or another generated name.
 fn is_id(token: &str) -> bool {
     let bare = token.strip_prefix("0x").unwrap_or(token);
     let digits = token.bytes().filter(u8::is_ascii_digit).count();
@@ -214,7 +202,7 @@ mod tests {
         );
     }
 
-    /// Each row is one error, told in several places.
+    /// Each row is one error, reported in several forms.
     const SAME: &[&[&str]] = &[
         &[
             "error[E0308]: mismatched types\n --> src/main.rs:12:5",
@@ -226,8 +214,10 @@ mod tests {
             "\u{1b}[31mcat: missing/config.toml: No such file or directory\u{1b}[0m",
         ],
         &[
-            "Traceback (most recent call last):\n  File \"/a/b.py\", line 3, in <module>\nModuleNotFoundError: No module named 'yaml'",
-            "Traceback (most recent call last):\n  File \"c.py\", line 88, in f\n    import yaml\nModuleNotFoundError: No module named \"yaml\"",
+            "Traceback (most recent call last):\n  File \"/a/b.py\", line 3, in <module>\n\
+             ModuleNotFoundError: No module named 'yaml'",
+            "Traceback (most recent call last):\n  File \"c.py\", line 88, in f\n    import yaml\n\
+             ModuleNotFoundError: No module named \"yaml\"",
         ],
         &[
             "thread 'main' panicked at src/a.rs:10:3:\nindex out of bounds",
@@ -268,7 +258,10 @@ mod tests {
     fn the_same_error_elsewhere_has_the_same_name() {
         for row in SAME {
             for other in &row[1..] {
-                let (a, b) = (normal(&error_line(row[0])), normal(&error_line(other)));
+                let (a, b) = (
+                    normalize_line(&error_line(row[0])),
+                    normalize_line(&error_line(other)),
+                );
                 assert_eq!(a, b);
                 assert_eq!(fingerprint(row[0]), fingerprint(other));
             }

@@ -1,14 +1,14 @@
-//! JSON arguments as text that people read and an index finds words in.
+//! Converts JSON arguments to text that people read and the index tokenizes.
 //!
 //! `{"command":"cargo test","timeout":5}` becomes two lines, `command: cargo test` and
-//! `timeout: 5`: strings are decoded, so `\n` is a line break and not a stray `n`, and each value
-//! stands behind its name, which the redactor needs to judge it.
+//! `timeout: 5`. Strings are decoded, so `\n` is a line break and not a stray `n`. Each value
+//! follows its name, because the redactor uses the name to recognize a secret.
 
 use std::fmt::Write;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// Returns the readable form of a JSON text; text that is not JSON stays as it is.
+/// Returns the readable form of a JSON text. Text that is not JSON is returned unchanged.
 pub fn flatten(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut reader = serde_json::Deserializer::from_str(json);
@@ -23,7 +23,7 @@ pub fn flatten(json: &str) -> String {
     }
 }
 
-/// Writes the value that comes next as lines.
+/// Writes the next JSON value as lines while it is parsed, without an intermediate tree.
 struct ValueWriter<'a> {
     out: &'a mut String,
     name: &'a str,
@@ -104,7 +104,7 @@ impl<'de> Visitor<'de> for ValueWriter<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        // A list of words, such as a command with its arguments, reads best on one line.
+        // A list of words, such as a command with its arguments, goes on one line.
         let start = self.out.len();
         let indent = 2 * self.depth.saturating_sub(1);
         let mut items = 0;
@@ -169,7 +169,10 @@ mod tests {
     #[test]
     fn nested_values_are_indented() {
         check(
-            r#"{"todos":[{"content":"a","status":"done"},{"content":"b"}],"x":{"y":null,"z":true}}"#,
+            concat!(
+                r#"{"todos":[{"content":"a","status":"done"},{"content":"b"}],"#,
+                r#""x":{"y":null,"z":true}}"#
+            ),
             "todos:\n  content: a\n  status: done\n  content: b\nx:\n  z: true",
         );
     }

@@ -1,10 +1,10 @@
-//! The agents whose sessions become memory, with the facts about each that never change.
+//! The supported agents and the properties of each that do not depend on configuration.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// An agent program.
+/// A coding agent program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flavor {
@@ -48,7 +48,7 @@ impl Flavor {
         Self::Antigravity,
     ];
 
-    /// Returns the word used on the command line, in ids and in the store.
+    /// Returns the name used on the command line, in ids and in the store.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -71,7 +71,7 @@ impl Flavor {
         }
     }
 
-    /// Returns the name its makers gave it.
+    /// Returns the product name.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -101,7 +101,7 @@ impl Flavor {
             .find(|flavor| flavor.name() == name)
     }
 
-    /// Returns how sure we are of its format. `docs/AGENTS.md` says more.
+    /// Returns what the adapter was tested against. `docs/AGENTS.md` has the details.
     pub const fn evidence(self) -> FormatEvidence {
         match self {
             Self::Amp | Self::Antigravity | Self::Cursor => FormatEvidence::ThirdParty,
@@ -110,8 +110,7 @@ impl Flavor {
         }
     }
 
-    /// Returns the command by which the agent itself takes up one of its sessions, where it has one
-    /// that we are sure of.
+    /// Returns the command that resumes one of the agent's sessions, if it is known to work.
     pub fn resume_command(self, native: &str) -> Option<Vec<String>> {
         let command: &[&str] = match self {
             Self::Claude => &["claude", "--resume", native],
@@ -127,7 +126,7 @@ impl Flavor {
         Some(command.iter().map(|word| (*word).to_owned()).collect())
     }
 
-    /// Returns after how many days the agent deletes its own logs, unless its settings say else.
+    /// Returns after how many days the agent deletes its own logs by default.
     pub const fn deletes_after_days(self) -> Option<u32> {
         match self {
             Self::Claude => Some(30),
@@ -136,15 +135,15 @@ impl Flavor {
     }
 }
 
-/// What an adapter was written and tested against.
+/// What an adapter was written and tested against, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FormatEvidence {
-    /// What other readers know.
+    /// The documentation or source of other programs that read the format.
     ThirdParty,
-    /// The makers' own source.
+    /// The source code of the agent.
     VendorSource,
-    /// Logs that the program itself wrote.
+    /// Logs that the agent wrote.
     RealLogs,
 }
 

@@ -1,30 +1,30 @@
-//! Whether a text reads like an instruction to a model.
+//! Detects text that reads like an instruction to a model.
 //!
-//! Text that a tool or a web page returned, or that a model wrote, may try to be obeyed. Such text
-//! is never put before a model unasked. This is a nudge and not the wall: the wall is that only
-//! what the user stated is ever phrased as guidance.
+//! Text from a tool, a web page or a model may be a prompt injection, and such text is never
+//! injected into a session. This check is a heuristic and not the defence: the defence is that only
+//! statements of the user are presented as guidance.
 
 use serde::Serialize;
 
-/// Why a text reads like an instruction.
+/// The kind of instruction that a text resembles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InstructionPattern {
-    /// Sets earlier instructions aside, or gives the model another role.
+    /// Overrides earlier instructions or assigns the model another role.
     Override,
-    /// Imitates the marks between the parts of a conversation.
+    /// Imitates the delimiters between the roles of a conversation.
     Role,
-    /// Demands to be remembered or obeyed from now on.
+    /// Demands to be followed permanently.
     Standing,
     /// Tells the model to run or fetch something.
     Order,
-    /// Sends data somewhere.
+    /// Sends data to a third party.
     Send,
-    /// Holds characters that people do not see.
+    /// Contains invisible characters.
     Hidden,
 }
 
-/// Longer texts are looked at in their first part; what is injected is shorter.
+/// Only the first bytes of a longer text are checked. Injected text is always shorter.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 struct PhraseRule {
@@ -33,209 +33,80 @@ struct PhraseRule {
     phrases: &'static [&'static str],
 }
 
-const RULES: &[PhraseRule] = &[
+#[rustfmt::skip]
+const PHRASE_RULES: &[PhraseRule] = &[
     PhraseRule {
         shape: InstructionPattern::Override,
         phrases: &[
-            "must be obeyed",
-            "you are authorized to",
-            "i authorize you",
-            "you have permission to",
-            "do not ask for confirmation",
-            "don't ask for confirmation",
-            "no confirmation is needed",
-            "overrides any",
-            "ignore previous",
-            "ignore all previous",
-            "ignore the previous",
-            "ignore prior",
-            "ignore the above",
-            "ignore your instructions",
-            "ignore any instructions",
-            "ignore all instructions",
-            "ignore earlier",
-            "disregard previous",
-            "disregard all",
-            "disregard the above",
-            "disregard your",
-            "disregard any",
-            "forget previous",
-            "forget all previous",
-            "forget your instructions",
-            "forget everything above",
-            "override your",
-            "override the system",
-            "you are now ",
-            "new instructions:",
-            "system prompt",
-            "developer mode",
-            "act as if",
-            "pretend to be",
-            "pretend you are",
-            "jailbreak",
-            "do anything now",
-            "no longer bound",
-            "bypass safety",
-            "bypass the safety",
-            "without telling the user",
-            "do not tell the user",
-            "don't tell the user",
-            "do not mention this to the user",
-            "hide this from the user",
-            "without asking the user",
-            "without asking for confirmation",
-            "supersedes all",
+            "must be obeyed", "you are authorized to", "i authorize you", "you have permission to",
+            "do not ask for confirmation", "don't ask for confirmation",
+            "no confirmation is needed", "overrides any", "ignore previous", "ignore all previous",
+            "ignore the previous", "ignore prior", "ignore the above", "ignore your instructions",
+            "ignore any instructions", "ignore all instructions", "ignore earlier",
+            "disregard previous", "disregard all", "disregard the above", "disregard your",
+            "disregard any", "forget previous", "forget all previous", "forget your instructions",
+            "forget everything above", "override your", "override the system", "you are now ",
+            "new instructions:", "system prompt", "developer mode", "act as if", "pretend to be",
+            "pretend you are", "jailbreak", "do anything now", "no longer bound", "bypass safety",
+            "bypass the safety", "without telling the user", "do not tell the user",
+            "don't tell the user", "do not mention this to the user", "hide this from the user",
+            "without asking the user", "without asking for confirmation", "supersedes all",
         ],
     },
     PhraseRule {
         shape: InstructionPattern::Role,
         phrases: &[
-            "[system]",
-            "### assistant",
-            "</instructions>",
-            "<|endoftext|>",
-            "<system>",
-            "</system>",
-            "<|im_start|>",
-            "<|im_end|>",
-            "[inst]",
-            "[/inst]",
-            "<<sys>>",
-            "### instruction",
-            "### system",
-            "<system-reminder",
-            "<instructions>",
-            "<important>",
-            "<|system|>",
-            "<|user|>",
-            "<|assistant|>",
-            "<function_calls>",
-            "begin system message",
-            "[system message]",
-            "<user_instructions",
+            "[system]", "### assistant", "</instructions>", "<|endoftext|>", "<system>",
+            "</system>", "<|im_start|>", "<|im_end|>", "[inst]", "[/inst]", "<<sys>>",
+            "### instruction", "### system", "<system-reminder", "<instructions>", "<important>",
+            "<|system|>", "<|user|>", "<|assistant|>", "<function_calls>", "begin system message",
+            "[system message]", "<user_instructions",
         ],
     },
     PhraseRule {
         shape: InstructionPattern::Standing,
         phrases: &[
-            "before answering",
-            "before you answer",
-            "before doing anything",
-            "you must ",
-            "your task is now",
-            "as your new",
-            "always trust",
-            "from now on",
-            "in all future",
-            "in every future",
-            "for all future",
-            "in future sessions",
-            "remember to always",
-            "always remember to",
-            "you must always",
-            "you must never",
-            "you should always",
-            "you should never",
-            "you are required to",
-            "you are instructed",
-            "save this to memory",
-            "add this to your memory",
-            "store this in memory",
-            "remember this instruction",
-            "whenever the user",
-            "when the user asks",
-            "note to ai",
-            "note to assistant",
-            "note to the assistant",
-            "attention ai",
-            "ai assistants must",
-            "ai agents must",
-            "agents must",
-            "assistant must",
-            "llms must",
-            "important instruction",
-            "instruction for the assistant",
-            "instructions for ai",
+            "before answering", "before you answer", "before doing anything", "you must ",
+            "your task is now", "as your new", "always trust", "from now on", "in all future",
+            "in every future", "for all future", "in future sessions", "remember to always",
+            "always remember to", "you must always", "you must never", "you should always",
+            "you should never", "you are required to", "you are instructed", "save this to memory",
+            "add this to your memory", "store this in memory", "remember this instruction",
+            "whenever the user", "when the user asks", "note to ai", "note to assistant",
+            "note to the assistant", "attention ai", "ai assistants must", "ai agents must",
+            "agents must", "assistant must", "llms must", "important instruction",
+            "instruction for the assistant", "instructions for ai",
         ],
     },
     PhraseRule {
         shape: InstructionPattern::Order,
         phrases: &[
-            "please execute",
-            "please fetch",
-            "please install the following",
-            "execute the command",
-            "call the tool",
-            "invoke the tool",
-            "use the bash tool",
-            "git push --force origin",
-            "add the following to claude.md",
-            "add the following to agents.md",
-            "run the following command",
-            "run this command",
-            "execute the following",
-            "execute this command",
-            "you must run",
-            "you must execute",
-            "please run the following",
-            "run the command below",
-            "paste this into",
-            "run it with sudo",
-            "| sh",
-            "| bash",
-            "|sh",
-            "|bash",
-            "| sudo",
-            "rm -rf /",
-            "rm -rf ~",
-            "base64 -d |",
-            "eval \"$(curl",
-            "disable the sandbox",
-            "disable safety",
-            "--dangerously-skip-permissions",
-            "approve all",
-            "grant access to",
-            "chmod 777 /",
+            "please execute", "please fetch", "please install the following",
+            "execute the command", "call the tool", "invoke the tool", "use the bash tool",
+            "git push --force origin", "add the following to claude.md",
+            "add the following to agents.md", "run the following command", "run this command",
+            "execute the following", "execute this command", "you must run", "you must execute",
+            "please run the following", "run the command below", "paste this into",
+            "run it with sudo", "| sh", "| bash", "|sh", "|bash", "| sudo", "rm -rf /", "rm -rf ~",
+            "base64 -d |", "eval \"$(curl", "disable the sandbox", "disable safety",
+            "--dangerously-skip-permissions", "approve all", "grant access to", "chmod 777 /",
         ],
     },
     PhraseRule {
         shape: InstructionPattern::Send,
         phrases: &[
-            "send it to http",
-            "send them to http",
-            "post it to http",
-            "upload it to",
-            "forward this to",
-            "email it to",
-            "append the token",
-            "with the api key",
-            "curl -f ",
-            "--upload-file",
-            "send the contents of",
-            "send the content of",
-            "send your",
-            "exfiltrate",
-            "upload the contents",
-            "post the contents",
-            "forward the contents",
-            "leak the",
-            "email the contents",
-            "include the api key",
-            "print your api key",
-            "reveal your",
-            "print the environment variables",
-            "cat ~/.ssh",
-            "cat ~/.aws",
-            "curl -d @",
-            "curl --data @",
-            "curl -x post -d \"$(",
-            "?data=$(",
-            "webhook.site",
+            "send it to http", "send them to http", "post it to http", "upload it to",
+            "forward this to", "email it to", "append the token", "with the api key", "curl -f ",
+            "--upload-file", "send the contents of", "send the content of", "send your",
+            "exfiltrate", "upload the contents", "post the contents", "forward the contents",
+            "leak the", "email the contents", "include the api key", "print your api key",
+            "reveal your", "print the environment variables", "cat ~/.ssh", "cat ~/.aws",
+            "curl -d @", "curl --data @", "curl -x post -d \"$(", "?data=$(", "webhook.site",
         ],
     },
 ];
 
-/// Returns why a text reads like an instruction to a model, if it does.
+/// Returns the kind of instruction that a text resembles, if any.
 pub fn instruction_pattern(text: &str) -> Option<InstructionPattern> {
     let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
     if text.chars().any(is_invisible) {
@@ -246,13 +117,13 @@ pub fn instruction_pattern(text: &str) -> Option<InstructionPattern> {
         .map(str::to_lowercase)
         .collect::<Vec<_>>()
         .join(" ");
-    RULES
+    PHRASE_RULES
         .iter()
         .find(|rule| rule.phrases.iter().any(|phrase| plain.contains(phrase)))
         .map(|rule| rule.shape)
 }
 
-/// Says whether people do not see a character, or see others where it stands.
+/// Says whether a character is invisible or changes how others are displayed.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

@@ -1,4 +1,4 @@
-//! Identifiers. Ours are deterministic, so reading a log twice names everything the same.
+//! Identifiers. They are deterministic, so reading a log twice yields the same ids.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,28 +31,28 @@ macro_rules! text_id {
 }
 
 text_id! {
-    /// Names a log entry: the agent's own id for it, or a [`Chain`] link where it has none.
+    /// Identifies a log entry: the agent's own id, or an [`IdChain`] link if it has none.
     MessageId
 }
 text_id! {
-    /// Names one response of a model API, which a log may spread over several entries.
+    /// Identifies one response of a model API, which a log may split into several entries.
     ApiId
 }
 text_id! {
-    /// Joins a tool's result to its call.
+    /// Joins the result of a tool call to the call.
     CallId
 }
 text_id! {
-    /// Names a session across agents: `<flavor>:<the agent's own id>`.
+    /// Identifies a session across agents: `<flavor>:<the agent's own id>`.
     SessionId
 }
 
 impl MessageId {
-    /// How the names of entries begin that an agent's history of prompts told.
+    /// The prefix of ids of entries that come from an agent's prompt history.
     pub const HISTORY_PREFIX: &str = "history/";
 
-    /// Says whether the name was made of what stands before the entry in its log, or of the entry's
-    /// place there, because the agent gives its entries no ids.
+    /// Says whether the id was derived from the preceding entries or from the position in the log,
+    /// because the agent assigns no ids of its own.
     pub fn is_derived(&self) -> bool {
         let is_link = |part: &str| {
             let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -64,7 +64,8 @@ impl MessageId {
         is_link(first) || place.is_some_and(|place| !place.is_empty() && is_number(place))
     }
 
-    /// Says whether no log told it, so that its session and its place are not known.
+    /// Says whether the entry comes from a prompt history, which knows neither its session nor its
+    /// position.
     pub fn is_from_history(&self) -> bool {
         self.0.starts_with(Self::HISTORY_PREFIX)
     }
@@ -83,16 +84,16 @@ impl SessionId {
     }
 }
 
-/// Names a record. The first twelve bytes come from what was said, the last four from the session
-/// that said it, so the copies that a fork or a resume makes of a record lie side by side.
+/// Identifies a record. The first twelve bytes are a hash of its content, the last four a hash of
+/// its session, so the duplicates that a fork or a resume makes are adjacent in the key order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordId([u8; 16]);
 
 impl RecordId {
-    /// How many leading bytes the copies of a record share.
+    /// The number of leading bytes that duplicates of a record share.
     pub const SHARED_BYTES: usize = 12;
 
-    /// `content` is the hash of the record's text as it is stored.
+    /// Derives the id. `content` is the hash of the text as it is stored.
     pub fn from_parts(
         session: &str,
         message: &str,
@@ -101,9 +102,9 @@ impl RecordId {
         content: &[u8; 32],
     ) -> Self {
         let mut hasher = blake3::Hasher::new();
-        field(&mut hasher, message.as_bytes());
+        hash_field(&mut hasher, message.as_bytes());
         hasher.update(&ordinal.to_le_bytes());
-        field(&mut hasher, kind.as_bytes());
+        hash_field(&mut hasher, kind.as_bytes());
         hasher.update(content);
         let mut id = [0; 16];
         id[..Self::SHARED_BYTES]
@@ -121,7 +122,7 @@ impl RecordId {
         &self.0
     }
 
-    /// Returns the lowest and the highest id that a copy of this record can have.
+    /// Returns the lowest and the highest id that a duplicate of this record can have.
     pub fn duplicate_range(&self) -> (Self, Self) {
         let (mut low, mut high) = (self.0, self.0);
         low[Self::SHARED_BYTES..].fill(0);
@@ -168,27 +169,28 @@ impl Serialize for RecordId {
     }
 }
 
-/// Names entries of a log that has no ids of its own: each link hashes what came before it.
+/// Derives ids for a log whose entries have none: each id hashes all entries before it.
 ///
-/// A resumed or forked log that repeats its parent's entries gets the parent's names, while the
-/// same words said again later get another one.
+/// A resumed or forked log that repeats the entries of its parent gets the parent's ids, while the
+/// same text later in the log gets another id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct IdChain([u8; 16]);
 
 impl IdChain {
-    /// Appends an entry and returns its name. Leave timestamps out of `parts`: replays renew them.
+    /// Appends an entry and returns its id. `parts` must not contain timestamps, because agents
+    /// update them when they replay a log.
     pub fn link(&mut self, parts: &[&str]) -> MessageId {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.0);
         for part in parts {
-            field(&mut hasher, part.as_bytes());
+            hash_field(&mut hasher, part.as_bytes());
         }
         self.0.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         MessageId(RecordId(self.0).to_string())
     }
 }
 
-fn field(hasher: &mut blake3::Hasher, bytes: &[u8]) {
+fn hash_field(hasher: &mut blake3::Hasher, bytes: &[u8]) {
     hasher.update(&(bytes.len() as u64).to_le_bytes());
     hasher.update(bytes);
 }

@@ -1,10 +1,10 @@
-//! What an injection is made of.
+//! The parts of an injection.
 
 use serde::Serialize;
 
 use crate::{FactId, RecordId};
 
-/// A fact or a record, as something that can be put before a model, judged, and not shown twice.
+/// A fact or a record: the unit that is injected, rated and deduplicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryItem {
@@ -13,7 +13,7 @@ pub enum MemoryItem {
 }
 
 impl MemoryItem {
-    /// Returns the kind's name and the bytes of the id, as they are stored.
+    /// Returns the stored form: the name of the kind and the bytes of the id.
     pub fn parts(&self) -> (&'static str, [u8; 16]) {
         match self {
             Self::Fact(id) => ("fact", *id.as_bytes()),
@@ -29,7 +29,7 @@ impl MemoryItem {
         }
     }
 
-    /// Says whether the two are the same, or one is a fork's copy of the other.
+    /// Says whether both are the same item, or one is a duplicate of the other in a fork.
     pub fn is_same_or_duplicate(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Record(a), Self::Record(b)) => {

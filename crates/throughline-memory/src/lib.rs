@@ -1,17 +1,26 @@
-//! The nouns of session memory, and the few pure functions that belong to them.
+//! The data types of session memory, and the pure functions that belong to them.
 //!
-//! [`message`] is what a model API sees, verbatim. [`record`] is what is stored and searched;
-//! [`record::records`] is the one way from the first to the second, and there is none back.
-//! [`session`] and [`workspace`] say whose they are, [`flavor`] which agent wrote them,
-//! [`tokens`] how large they are for a model, [`price`] what they cost. [`summary`] is the running
-//! notes of a live session, [`digest`] what remains of it when its records are gone; errors in it have a
-//! [`fingerprint`].
+//! - [`message`]: a conversation as a model API sees it, verbatim.
+//! - [`record`]: the searchable events that the store keeps. [`record::project_records`] is the
+//!   only conversion from messages to records; there is none in the other direction.
+//! - [`session`], [`workspace`], [`flavor`]: the conversation, the repository and the agent that a
+//!   record belongs to. [`id`] defines their identifiers.
+//! - [`tokens`], [`price`]: the size of a text for a model, and its cost.
+//! - [`summary`]: the running notes of a live session. [`digest`]: the account of a session that
+//!   outlives its records; it names errors by their [`fingerprint`].
+//! - [`fact`]: a short durable statement. [`words`] compares statements with each other.
+//! - [`hygiene`], [`directives`]: detection of text that tries to instruct a model. [`fence`]
+//!   marks the text that Throughline itself puts into a conversation.
+//! - [`flatten`], [`command`]: tool arguments as readable text, and the shell commands in them.
 //!
-//! [`fact`] is a short durable statement; [`words`] compares such texts, [`hygiene`] tells those
-//! that want to be obeyed, [`directives`] the sentences that direct a reader, [`fence`] stands
-//! around what goes back to a model, and [`command`] reads shell commands.
-//!
-//! This crate performs no I/O, reads no clock and knows no agent's own format.
+//! The crate performs no I/O, reads no clock and knows no agent's own log format.
+
+#![warn(unreachable_pub, let_underscore_drop)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::await_holding_lock
+)]
 
 pub mod command;
 pub mod digest;

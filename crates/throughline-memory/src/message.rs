@@ -7,17 +7,18 @@ use crate::command::CallFiles;
 use crate::tokens::estimate;
 use crate::{ApiId, CallId, MessageId, SessionId, Tokens, UsageEntry};
 
-/// What an image costs a model. Its bytes are not kept, so the largest that providers count it for.
+/// The token cost of an image. Its bytes are not stored, so this is the maximum that providers
+/// charge.
 const IMAGE_TOKENS: Tokens = Tokens(1_600);
 
 /// One entry of a conversation, verbatim.
 ///
-/// Working directory, branch and model are the message's and not the session's: all three change
-/// inside real sessions.
+/// Working directory, branch and model belong to the message and not to the session, because all
+/// three change within real sessions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     pub id: MessageId,
-    /// Entries that share it were one API response and may never be parted.
+    /// Entries with the same id were one API response and must not be separated.
     pub api_id: Option<ApiId>,
     pub session: SessionId,
     pub at: Option<Timestamp>,
@@ -27,12 +28,12 @@ pub struct Message {
     pub model: Option<String>,
     pub cwd: Option<String>,
     pub branch: Option<String>,
-    /// The physical line in its log. File order is the order; timestamps go back and forth.
+    /// The line in the log. Messages are ordered by it, because timestamps are not monotonic.
     pub line: u64,
 }
 
 impl Message {
-    /// Returns a message with no blocks; the rest is filled in by the adapter that knows it.
+    /// Returns a message without blocks. The adapter sets the other fields.
     pub fn new(id: MessageId, session: SessionId, role: Role, origin: Origin) -> Self {
         Self {
             id,
@@ -49,12 +50,12 @@ impl Message {
         }
     }
 
-    /// Estimates what the message costs a model.
+    /// Estimates the size of the message for a model.
     pub fn tokens(&self) -> Tokens {
         self.blocks.iter().map(Block::tokens).sum()
     }
 
-    /// Returns the marker of the compaction that this entry of the log records.
+    /// Returns the compaction boundary that this log entry records, if any.
     pub fn boundary(&self) -> Option<&Boundary> {
         self.blocks.iter().find_map(|block| match block {
             Block::Boundary(boundary) => Some(boundary),
@@ -71,7 +72,7 @@ pub enum Role {
     System,
 }
 
-/// Who is behind a message's text, which its role does not tell.
+/// The author of a message's text, which the role does not identify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -81,8 +82,8 @@ pub enum Origin {
     Model,
     /// A tool returned it.
     Tool,
-    /// The agent program put it there: reminders, notifications, command envelopes, instructions
-    /// files. It is not memory.
+    /// The agent program added it: reminders, notifications, command envelopes, instruction files.
+    /// Such text does not become a record.
     Harness,
 }
 
@@ -93,23 +94,23 @@ pub enum Block {
     Thinking(String),
     ToolUse(ToolUse),
     ToolResult(ToolResult),
-    /// An image or another attachment; its bytes are not kept.
+    /// An image or another attachment. Its bytes are not stored.
     Image {
         media_type: String,
         size_bytes: u64,
     },
-    /// The conversation before this point was compacted away.
+    /// The conversation before this point was compacted.
     Boundary(Boundary),
-    /// The summary that replaced what a boundary cut off.
+    /// The summary that replaced the messages before a boundary.
     Summary(String),
-    /// Something failed outside of any tool: an API error, a refusal.
+    /// A failure outside of any tool: an API error, a refusal.
     Error(String),
-    /// A person allowed or refused what the model wanted to do.
+    /// The user allowed or refused an action of the model.
     Approval(String),
 }
 
 impl Block {
-    /// Estimates what the block costs a model. What is not sent to it costs nothing.
+    /// Estimates the size of the block for a model. Blocks that are not sent count as zero.
     pub fn tokens(&self) -> Tokens {
         match self {
             Self::Text(text) | Self::Thinking(text) | Self::Summary(text) => estimate(text),
@@ -125,24 +126,24 @@ impl Block {
 pub struct ToolUse {
     pub call: CallId,
     pub tool: String,
-    /// The arguments as JSON text, or as plain text where the tool takes that.
+    /// The arguments as JSON, or as plain text if the tool takes plain text.
     pub input: String,
-    /// The file it is about.
+    /// The file that the call is about.
     pub path: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct ToolResult {
     pub call: Option<CallId>,
-    /// The tool that was called and the file it was called on, joined from the call.
+    /// The tool and the file of the call, copied from it.
     pub tool: Option<String>,
     pub path: Option<String>,
     pub content: String,
     pub is_error: bool,
     pub exit_code: Option<i64>,
-    /// The files that the call names, prints and writes, joined from the call.
+    /// The files that the call names, prints and writes, copied from it.
     pub files: CallFiles,
-    /// What the agent says the tool did to files, where its log tells.
+    /// The changes to files that the log reports for the call.
     pub changes: Vec<FileModification>,
 }
 
@@ -154,15 +155,15 @@ pub struct FileModification {
     pub diff: String,
 }
 
-/// The marker of a compaction.
+/// The marker that a compaction leaves in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Boundary {
     /// "auto" or "manual".
     pub trigger: Option<String>,
     pub tokens_before: Option<u64>,
-    /// The last message before the cut.
+    /// The last message that was replaced.
     pub last: Option<MessageId>,
-    /// The tools that were called before the compaction, by name.
+    /// The names of the tools that were called before the compaction.
     pub tools: Vec<String>,
     pub preserved: Option<PreservedRange>,
 }
@@ -171,12 +172,12 @@ pub struct Boundary {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreservedRange {
     pub head: MessageId,
-    /// The message they now follow: the summary.
+    /// The message before them: the summary.
     pub anchor: MessageId,
     pub tail: MessageId,
 }
 
-/// What an adapter understood of a log: messages, what they say of their sessions, and usage.
+/// One item that an adapter parsed from a log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogEntry {
     Message(Message),

@@ -1,5 +1,5 @@
-//! What tokens cost, by a list of prices. What is not on the list has no known cost, which is
-//! never zero.
+//! The cost of tokens by a price list. A model that is not on the list has an unknown cost, which
+//! is not the same as zero.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Usage;
 
-/// A list of prices, and the day on which it was true.
+/// A price list with its date.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub struct Prices {
     pub as_of: String,
@@ -21,36 +21,36 @@ pub struct Prices {
 pub struct Price {
     pub input: f64,
     pub output: f64,
-    /// Where a cache has no price of its own, its tokens are input like any other.
+    /// Cached tokens without a price of their own cost as much as input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
 
-/// What is known of a cost.
+/// A cost that may be known only in part.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Cost {
-    /// The part that is known, `None` where nothing is.
+    /// The known part, `None` if nothing is known.
     pub usd: Option<f64>,
-    /// The tokens whose cost is not known.
+    /// The number of tokens without a known cost.
     pub unpriced: u64,
 }
 
 impl Prices {
-    /// Returns the price of a model: under its own name, else under the longest name that it is a
-    /// dated release of.
+    /// Returns the price of a model, or the price of the longest name that the model is a dated
+    /// release of.
     pub fn price_of(&self, model: &str) -> Option<&Price> {
         self.models.get(model).or_else(|| {
             self.models
                 .iter()
-                .filter(|(name, _)| is_release(model, name))
+                .filter(|(name, _)| is_dated_release(model, name))
                 .max_by_key(|(name, _)| name.len())
                 .map(|(_, price)| price)
         })
     }
 
-    /// Returns the cost of tokens for which the log states none.
+    /// Returns the cost of tokens whose log states no cost.
     pub fn cost(&self, model: Option<&str>, usage: &Usage) -> Cost {
         let price = model.and_then(|model| self.price_of(model));
         match price {
@@ -66,10 +66,11 @@ impl Prices {
     }
 }
 
-/// Tells whether `model` is `name` with a date: `-20250929`, `-2025-08-07`, `@20250929`, `-0709`,
-/// `-preview-09-2025`, or the latest one. More of a name is another model, often at a tenth or at
-/// ten times the price: `gpt-5-mini`, `gpt-5-pro`, `claude-opus-4-5` beside `claude-opus-4`.
-fn is_release(model: &str, name: &str) -> bool {
+/// Says whether `model` is `name` followed by a date (`-20250929`, `-2025-08-07`, `@20250929`,
+/// `-0709`, `-preview-09-2025`) or by `-latest`. Any other suffix is a different model, whose price
+/// may differ by a factor of ten: `gpt-5-mini`, `gpt-5-pro`, `claude-opus-4-5` next to
+/// `claude-opus-4`.
+fn is_dated_release(model: &str, name: &str) -> bool {
     let Some(rest) = model.strip_prefix(name) else {
         return false;
     };
@@ -102,7 +103,7 @@ impl Price {
         millionths / 1e6
     }
 
-    /// Tells whether it can be a price at all.
+    /// Says whether all prices are finite and not negative.
     pub fn is_valid(&self) -> bool {
         [
             Some(self.input),
@@ -117,7 +118,7 @@ impl Price {
 }
 
 impl Cost {
-    /// What the log itself states.
+    /// Returns a cost that the log states.
     pub const fn stated(usd: f64) -> Self {
         Self {
             usd: Some(usd),

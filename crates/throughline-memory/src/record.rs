@@ -1,4 +1,4 @@
-//! What is stored and searched.
+//! Records: the searchable events that the store keeps, and their projection from messages.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::message::{Block, Message, Origin, ToolResult};
 use crate::{CallId, MessageId, SessionId, fence, flatten};
 
-/// One searchable event of a session. Its text is raw until the store's redactor has cleaned it.
+/// One searchable event of a session. Its text is not redacted yet; the store does that.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub message: MessageId,
-    /// Where in its message it stands; with `message` it names the record.
+    /// The position within its message. Together with `message` it identifies the record.
     pub ordinal: u32,
     pub at: Option<Timestamp>,
     pub line: u64,
@@ -80,7 +80,8 @@ impl std::fmt::Display for RecordKind {
     }
 }
 
-/// Whose word a text is. What is derived from several carries the lowest.
+/// How far a text can be trusted, lowest first. A text derived from several sources has the lowest
+/// trust among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
@@ -110,7 +111,7 @@ impl Trust {
     }
 }
 
-/// Where the session stood when the record was made.
+/// The state of the session when the record was made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct RecordEnvironment {
     pub cwd: Option<String>,
@@ -118,53 +119,50 @@ pub struct RecordEnvironment {
     pub model: Option<String>,
 }
 
-/// Longest part of a change that an artifact shows.
+/// The maximum length of the change that an artifact shows.
 const SNIPPET_BYTES_MAX: usize = 2 << 10;
 
-/// Returns the records of a message: the one projection.
+/// Returns the records of a message. This is the only place that creates records from messages.
 ///
-/// What the agent program itself put into the conversation becomes no record, nor do fenced
-/// parts that came out of memory.
+/// Text that the agent program added becomes no record, and neither do fenced parts, which came out
+/// of memory.
 pub fn project_records(message: Message) -> Vec<Record> {
     let origin = message.origin;
     let mut out = Projection::new(&message);
     for block in message.blocks {
         match block {
-            Block::Text(text) => match (origin, fence::strip(&text)) {
-                (Origin::Harness, _) => {}
-                (Origin::Human, text) => {
-                    out.push(RecordKind::Prompt, Trust::User, text.into_owned())
-                }
-                (Origin::Model, text) => {
-                    out.push(RecordKind::Assistant, Trust::Model, text.into_owned())
-                }
-                (Origin::Tool, text) => {
-                    out.push(RecordKind::ToolResult, Trust::Tool, text.into_owned())
-                }
-            },
-            Block::Thinking(text) => out.push(RecordKind::Thinking, Trust::Model, text),
+            Block::Text(text) => {
+                let (kind, trust) = match origin {
+                    Origin::Harness => continue,
+                    Origin::Human => (RecordKind::Prompt, Trust::User),
+                    Origin::Model => (RecordKind::Assistant, Trust::Model),
+                    Origin::Tool => (RecordKind::ToolResult, Trust::Tool),
+                };
+                out.add_text(kind, trust, fence::strip(&text).into_owned());
+            }
+            Block::Thinking(text) => out.add_text(RecordKind::Thinking, Trust::Model, text),
             Block::ToolUse(call) => {
                 let text = flatten::flatten(&call.input);
-                let record = out.make(RecordKind::ToolUse, Trust::Model, text);
-                out.keep(Record {
+                let record = out.new_record(RecordKind::ToolUse, Trust::Model, text);
+                out.add_record(Record {
                     tool: Some(call.tool),
                     path: call.path,
                     call: Some(call.call),
                     ..record
                 });
             }
-            Block::ToolResult(result) => out.tool_result(result),
+            Block::ToolResult(result) => out.add_tool_result(result),
             Block::Image {
                 media_type,
                 size_bytes,
             } if origin == Origin::Human => {
                 let text = format!("[image: {media_type}, {size_bytes} bytes]");
-                out.push(RecordKind::Prompt, Trust::User, text);
+                out.add_text(RecordKind::Prompt, Trust::User, text);
             }
             Block::Image { .. } | Block::Boundary(_) => {}
-            Block::Summary(text) => out.push(RecordKind::Summary, Trust::Model, text),
-            Block::Error(text) => out.push(RecordKind::Error, Trust::Tool, text),
-            Block::Approval(text) => out.push(RecordKind::Approval, Trust::User, text),
+            Block::Summary(text) => out.add_text(RecordKind::Summary, Trust::Model, text),
+            Block::Error(text) => out.add_text(RecordKind::Error, Trust::Tool, text),
+            Block::Approval(text) => out.add_text(RecordKind::Approval, Trust::User, text),
         }
     }
     out.records
@@ -203,7 +201,7 @@ impl Projection {
         }
     }
 
-    fn make(&self, kind: RecordKind, trust: Trust, content: String) -> Record {
+    fn new_record(&self, kind: RecordKind, trust: Trust, content: String) -> Record {
         Record {
             kind,
             trust,
@@ -212,26 +210,26 @@ impl Projection {
         }
     }
 
-    fn push(&mut self, kind: RecordKind, trust: Trust, content: String) {
+    fn add_text(&mut self, kind: RecordKind, trust: Trust, content: String) {
         if !content.trim().is_empty() {
-            let record = self.make(kind, trust, content);
-            self.keep(record);
+            let record = self.new_record(kind, trust, content);
+            self.add_record(record);
         }
     }
 
-    fn keep(&mut self, record: Record) {
+    fn add_record(&mut self, record: Record) {
         let ordinal = self.blank.ordinal;
         self.blank.ordinal += 1;
         self.records.push(Record { ordinal, ..record });
     }
 
-    fn tool_result(&mut self, result: ToolResult) {
+    fn add_tool_result(&mut self, result: ToolResult) {
         let kind = if result.is_error {
             RecordKind::Error
         } else {
             RecordKind::ToolResult
         };
-        let mut record = self.make(
+        let mut record = self.new_record(
             kind,
             Trust::Tool,
             fence::strip(&result.content).into_owned(),
@@ -242,11 +240,11 @@ impl Projection {
         record.tool.clone_from(&result.tool);
         record.path.clone_from(&result.path);
         record.call.clone_from(&result.call);
-        self.keep(record);
+        self.add_record(record);
         for change in result.changes {
             let text = snippet(&change.diff).to_owned();
-            let record = self.make(RecordKind::Artifact, Trust::Model, text);
-            self.keep(Record {
+            let record = self.new_record(RecordKind::Artifact, Trust::Model, text);
+            self.add_record(Record {
                 tool: result.tool.clone(),
                 path: Some(change.path),
                 call: result.call.clone(),
@@ -256,7 +254,7 @@ impl Projection {
     }
 }
 
-/// Returns what an artifact shows of a change: its head, cut at a line where possible, at a character at least.
+/// Returns the part of a change that an artifact shows: its head, cut at a line break if possible.
 pub fn snippet(text: &str) -> &str {
     if text.len() <= SNIPPET_BYTES_MAX {
         return text;

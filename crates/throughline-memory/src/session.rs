@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Flavor, Outcome, SessionId};
 
-/// A session as the store knows it.
+/// A session as stored.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Session {
     pub id: SessionId,
@@ -27,16 +27,16 @@ pub struct Session {
     pub tool_calls: u64,
     pub errors: u64,
     pub usage: Usage,
-    /// In US dollars where the log says it; unknown is not zero.
+    /// Cost in US dollars if the log states it. `None` means unknown, not zero.
     pub cost_usd: Option<f64>,
-    /// Where its log was read from, and whether that is still there.
+    /// The path of its log, and whether that file no longer exists.
     pub source: Option<String>,
     pub source_gone: bool,
-    /// How it ended, once it has a digest.
+    /// The outcome from the digest, once there is one.
     pub outcome: Option<Outcome>,
-    /// How many of its records were evicted; the digest tells of them.
+    /// The number of evicted records, which only the digest still describes.
     pub evicted: u64,
-    /// How many of its stored records its logs no longer hold.
+    /// The number of stored records that its logs no longer contain.
     pub detached: u64,
 }
 
@@ -47,7 +47,7 @@ pub enum SessionKind {
     Main,
     /// Started by another session's tool call.
     Subagent,
-    /// Started by a program: headless runs, schedules.
+    /// Started by a program: a headless run, a schedule.
     Automated,
 }
 
@@ -69,7 +69,7 @@ impl SessionKind {
     }
 }
 
-/// What one entry of a log says about its session. Patches merge in any order.
+/// The properties of a session that one log entry reveals. Patches merge in any order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionPatch {
     pub id: SessionId,
@@ -77,7 +77,7 @@ pub struct SessionPatch {
     pub kind: Option<SessionKind>,
     pub title: Option<Title>,
     pub cwd: Option<String>,
-    /// The repository's remote address, where the log names it.
+    /// The URL of the repository's remote, if the log names it.
     pub remote: Option<String>,
     pub branch: Option<String>,
     pub model: Option<String>,
@@ -85,7 +85,7 @@ pub struct SessionPatch {
     pub parent: Option<SessionId>,
     pub started: Option<Timestamp>,
     pub ended: Option<Timestamp>,
-    /// When the log was last written. It dates a session whose logs hold no times.
+    /// The modification time of the log. It dates a session whose log has no timestamps.
     pub file_time: Option<Timestamp>,
 }
 
@@ -108,10 +108,10 @@ impl SessionPatch {
         }
     }
 
-    /// Takes in a later patch of the same session: what is known first stays, except that better
-    /// titles and later models win and the times widen.
+    /// Merges a later patch of the same session. Known values stay, except that better titles and
+    /// later branches, models and versions win and the time range widens.
     pub fn merge(&mut self, later: Self) {
-        // A subagent's own log may also say that it ran unattended; the link is worth more.
+        // A subagent's log may also look automated, but the link to its parent is more specific.
         if self.kind != Some(SessionKind::Subagent) {
             self.kind = later.kind.or(self.kind);
         }
@@ -137,7 +137,7 @@ impl SessionPatch {
         self.file_time = self.file_time.max(later.file_time);
     }
 
-    /// Widens the session's times to include `at`.
+    /// Widens the time range of the session to include `at`.
     pub fn include_time(&mut self, at: Timestamp) {
         self.started = earliest(self.started, Some(at));
         self.ended = self.ended.max(Some(at));
@@ -151,35 +151,35 @@ fn earliest(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     }
 }
 
-/// A session's name, and how good a name it is.
+/// The title of a session, with the rank of its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Title {
     pub text: String,
     pub rank: TitleRank,
 }
 
-/// Where a title came from, worst first. An equal rank that comes later wins, but for the first
-/// two: those never take the place of another prompt.
+/// The source of a title, worst first. A later title of equal rank wins, except for the first two
+/// ranks, which never replace another prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TitleRank {
-    /// A prompt that does not say what the session is about: "hello", "go on".
+    /// A prompt that does not describe the session: "hello", "go on".
     SmallTalk,
-    /// The first of the prompts just read that does. A better one may have come before it.
+    /// The first descriptive prompt of this read. An earlier read may have found a better one.
     LaterPrompt,
-    /// The first prompt; a later one must not replace it, so adapters give it once.
+    /// The first prompt. Adapters report it once, because a later one must not replace it.
     FirstPrompt,
-    /// The last prompt: only stores of earlier versions have it.
+    /// The last prompt, written only by earlier versions.
     LastPrompt,
     /// The agent's own summary of the conversation.
     Summary,
-    /// A title that a model made.
+    /// A title that a model generated.
     Generated,
-    /// A title that a person gave.
+    /// A title that the user chose.
     Custom,
 }
 
 impl TitleRank {
-    /// Returns the number that a store keeps.
+    /// Returns the number that is stored.
     pub const fn number(self) -> u8 {
         match self {
             Self::SmallTalk => 0,
@@ -191,31 +191,31 @@ impl TitleRank {
         }
     }
 
-    /// Says whether a title of this rank only takes the place of none or of a worse one.
+    /// Says whether a title of this rank does not replace one of equal rank.
     pub const fn yields_to_equal(self) -> bool {
         matches!(self, Self::SmallTalk | Self::LaterPrompt)
     }
 }
 
-/// The largest token count that is kept for one response. Every count up to here is exact in a
+/// The largest token count that is stored for one response. Up to this limit, counts are exact in a
 /// database column, in a floating-point sum and in a JSON number.
 pub const TOKENS_MAX: u64 = 1 << 53;
-/// The largest cost in dollars that is kept for one response.
+/// The largest cost in US dollars that is stored for one response.
 pub const COST_USD_MAX: f64 = 1e9;
 
-/// Tokens as providers bill them. `input` excludes what was read from or written to the cache.
+/// Tokens as providers bill them. `input` excludes tokens read from or written to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
-    /// Part of `output`.
+    /// Included in `output`.
     pub reasoning: u64,
 }
 
 impl Usage {
-    /// Returns everything the model read and wrote.
+    /// Returns the number of all tokens that the model read and wrote.
     pub const fn total(&self) -> u64 {
         self.input
             .saturating_add(self.output)
@@ -223,7 +223,7 @@ impl Usage {
             .saturating_add(self.cache_write)
     }
 
-    /// Returns the usage with no count above [`TOKENS_MAX`].
+    /// Returns the usage with every count capped at [`TOKENS_MAX`].
     #[must_use]
     pub fn clamped(self) -> Self {
         Self {
@@ -247,8 +247,8 @@ impl AddAssign for Usage {
     }
 }
 
-/// The usage of one API response. The key is the same wherever that response is told again: in
-/// the lines of one split message, in a resumed copy of the log.
+/// The usage of one API response. The key is the same wherever the log repeats the response: in the
+/// lines of a split message, or in a resumed copy of the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsageEntry {
     pub session: SessionId,
@@ -260,8 +260,8 @@ pub struct UsageEntry {
 }
 
 impl UsageEntry {
-    /// Limits the counts and the cost to what can be stored and added up. Returns whether a value
-    /// was out of range.
+    /// Clamps the counts and the cost to the range that can be stored and summed. Returns whether a
+    /// value was out of range.
     pub fn clamp(&mut self) -> bool {
         let usage = self.usage.clamped();
         let cost = self.cost_usd.map(clamp_cost);
@@ -271,7 +271,7 @@ impl UsageEntry {
     }
 }
 
-/// Returns a cost that can be added up: finite, not negative, at most [`COST_USD_MAX`].
+/// Returns a cost that can be summed: finite, not negative, at most [`COST_USD_MAX`].
 pub fn clamp_cost(usd: f64) -> f64 {
     if usd.is_nan() {
         0.0

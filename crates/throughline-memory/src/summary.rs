@@ -1,14 +1,15 @@
-//! The running notes of a live session, as they stand in `summary.md`.
+//! The running notes of a live session, stored as `summary.md`.
 //!
-//! A [`Summary`] is sections under headings, in the file's order. A [`Template`] is the same before
-//! anything was written: users can replace it, so nothing here depends on its headings.
+//! A [`Summary`] is a list of sections under headings, in file order. A [`Template`] is a summary
+//! before anything was written. Users can replace the template, so nothing here depends on its
+//! headings.
 
 use std::fmt;
 
 use crate::Tokens;
 use crate::tokens::estimate;
 
-/// The parts of the template that is shipped: a heading, and what belongs under it.
+/// The default template: headings, and the hint below each.
 pub const SECTIONS: [(&str, &str); 10] = [
     ("Title", "What this session is about, in five to ten words"),
     (
@@ -43,7 +44,7 @@ pub const SECTIONS: [(&str, &str); 10] = [
     ("Worklog", "Step by step, very short, what was done"),
 ];
 
-/// Notes in sections.
+/// Notes in sections, each with a heading.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Summary {
     pub sections: Vec<SummarySection>,
@@ -51,15 +52,15 @@ pub struct Summary {
 
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SummarySection {
-    /// Empty for what stands before the first heading.
+    /// Empty for text before the first heading.
     pub heading: String,
-    /// What belongs here: the line in italics below the heading.
+    /// The line in italics below the heading, which says what belongs in the section.
     pub hint: Option<String>,
     pub text: String,
 }
 
 impl Summary {
-    /// Reads a `summary.md`. Whatever the text is, nothing of it is lost.
+    /// Parses a `summary.md`. Any text is accepted, and none of it is lost.
     pub fn parse(text: &str) -> Self {
         let mut sections = vec![SummarySection::default()];
         let mut code = false;
@@ -71,7 +72,7 @@ impl Summary {
                     ..SummarySection::default()
                 });
             } else if let Some(section) = sections.last_mut() {
-                section.add(line);
+                section.add_line(line);
             }
         }
         for section in &mut sections {
@@ -81,14 +82,14 @@ impl Summary {
         Self { sections }
     }
 
-    /// Returns what stands under a heading.
+    /// Returns the text under a heading.
     pub fn get(&self, heading: &str) -> Option<&str> {
         let mut sections = self.sections.iter();
         let section = sections.find(|section| section.heading == heading)?;
         Some(&section.text)
     }
 
-    /// Writes under a heading, which is added when it is not there.
+    /// Replaces the text under a heading, and adds the heading if it is missing.
     pub fn set(&mut self, heading: &str, text: impl Into<String>) {
         let text = text.into();
         match self.sections.iter_mut().find(|s| s.heading == heading) {
@@ -101,15 +102,15 @@ impl Summary {
         }
     }
 
-    /// Says whether nobody has written anything into the template yet.
+    /// Says whether the template has not been filled in yet.
     pub fn is_bare(&self, template: &Template) -> bool {
         self.sections.iter().all(|section| {
             section.text.is_empty() || template.0.get(&section.heading) == Some(&section.text)
         })
     }
 
-    /// Returns the notes with every section within its limit and all within the whole's. What is
-    /// too long ends at a line, with a note that names the file where all of it is.
+    /// Returns the notes with each section and the whole within their limits. A section that is too
+    /// long is cut at a line break, with a note that names the file with the full text.
     pub fn truncate_to(&self, limits: &SummaryLimits, file: &str) -> Self {
         let sizes: Vec<_> = self.sections.iter().map(|s| estimate(&s.text).0).collect();
         let heads: u64 = (self.sections.iter())
@@ -118,7 +119,7 @@ impl Summary {
         let cap = limits
             .section
             .0
-            .min(share(&sizes, limits.whole.0.saturating_sub(heads)));
+            .min(fair_share(&sizes, limits.whole.0.saturating_sub(heads)));
         let cut = |(section, size): (&SummarySection, &u64)| SummarySection {
             text: if *size <= cap {
                 section.text.clone()
@@ -134,8 +135,8 @@ impl Summary {
 }
 
 impl Summary {
-    /// Returns as many of the first sections as there is room for, the last of them cut. What matters
-    /// most stands first, and shares of everything would be worth less.
+    /// Returns as many of the first sections as fit, with the last one cut. The most important
+    /// sections are first, and a part of each would be less useful than some in full.
     pub fn first_sections(&self, room: Tokens, file: &str) -> Self {
         let mut left = room.0;
         let mut sections = Vec::new();
@@ -164,11 +165,11 @@ impl Summary {
     }
 }
 
-/// Less than this is not worth a section that is cut.
+/// A section that would be cut to fewer tokens is left out.
 const CUT_TOKENS_MIN: u64 = 80;
 
 impl SummarySection {
-    fn add(&mut self, line: &str) {
+    fn add_line(&mut self, line: &str) {
         let hint = line
             .trim()
             .strip_prefix('_')
@@ -189,7 +190,7 @@ impl SummarySection {
     }
 }
 
-/// Writes `summary.md`.
+/// Formats the summary as `summary.md`.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, section) in self.sections.iter().enumerate() {
@@ -227,7 +228,7 @@ impl Default for Template {
     }
 }
 
-/// How long notes may be where a model reads them.
+/// The maximum size of notes that a model reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SummaryLimits {
     pub section: Tokens,
@@ -243,9 +244,9 @@ impl Default for SummaryLimits {
     }
 }
 
-/// Returns the largest size at which the parts, none larger, fit into the whole: short sections are
-/// spared, and the long ones share what is left.
-fn share(sizes: &[u64], whole: u64) -> u64 {
+/// Returns the cap at which all parts together fit into `whole`. Parts below the cap keep their
+/// size, and the longer ones share the rest equally.
+fn fair_share(sizes: &[u64], whole: u64) -> u64 {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();
     let mut left = whole;
@@ -259,11 +260,11 @@ fn share(sizes: &[u64], whole: u64) -> u64 {
     u64::MAX
 }
 
-/// Returns the head of a text within a limit, cut at a line, with a note that says where the rest
-/// is. A line that is too long by itself is cut at a character.
+/// Returns the head of a text within a limit, cut at a line break, with a note that says where the
+/// rest is. A single line that is too long is cut at a character.
 pub fn truncate_text(text: &str, limit: Tokens, file: &str) -> String {
     let note = format!("[cut here; all of it is in {file}]");
-    // Lines are counted one by one, which may come out a little different than together.
+    // The sum over single lines may differ slightly from the estimate of the whole text.
     let room = limit.0.saturating_sub(estimate(&note).0 + limit.0 / 50);
     let mut kept = String::new();
     let (mut used, mut code) = (0, false);
@@ -271,7 +272,7 @@ pub fn truncate_text(text: &str, limit: Tokens, file: &str) -> String {
         let size = estimate(line).0 + 1;
         if used + size > room {
             if kept.is_empty() {
-                kept.push_str(head(line, room));
+                kept.push_str(head_of_line(line, room));
                 kept.push('\n');
             }
             break;
@@ -287,8 +288,8 @@ pub fn truncate_text(text: &str, limit: Tokens, file: &str) -> String {
     kept + &note
 }
 
-/// Returns as much of one line as fits.
-fn head(line: &str, room: u64) -> &str {
+/// Returns the longest prefix of a line that fits.
+fn head_of_line(line: &str, room: u64) -> &str {
     let (mut low, mut high) = (0, line.len());
     while low < high {
         let middle = (low + high).div_ceil(2);

@@ -1,11 +1,11 @@
-//! How large a text is for a model.
+//! Estimates the size of a text for a model.
 //!
-//! [`estimate`] is the only estimator. It cuts a text where a byte-pair tokenizer would
-//! (`pieces`) and adds up what pieces of that class and length cost on average (`weights`):
-//! one pass over the bytes, no allocation, no dictionary.
+//! [`estimate`] is the only estimator. It splits a text where a byte-pair tokenizer would
+//! (`pieces`) and sums the average cost of pieces of that class and length (`weights`). It makes
+//! one pass over the bytes and needs neither allocation nor dictionary.
 //!
-//! The reference is OpenAI's o200k. The error in total, and of single texts in the middle and at
-//! the 95th percentile, on text that was kept out of the fit:
+//! The reference is OpenAI's o200k. The table shows the error in total, and the median and the 95th
+//! percentile of the error of single texts, on text that was held out of the fit:
 //!
 //! | | total | p50 | p95 |
 //! | --- | ---: | ---: | ---: |
@@ -17,24 +17,24 @@
 //! | Russian, Greek | −0.8 % | 7.7 % | 24.3 % |
 //! | French, German, Polish, … | −5.2 % | 10.0 % | 40.4 % |
 //!
-//! These were parts of the same collection, and the mix of the fit was chosen with them in view.
-//! Text from elsewhere, looked at once afterwards (Python packages, their documentation, JSON
-//! files, scripts, chat logs in Markdown), gives −0.3 %, 2.9 %, 8.3 % together. That material is
-//! not in this repository; what is, and can be repeated, are the samples of the test. They are
-//! plain text with few rare words and come out too high: +3 % in total, 3 % in the middle, 13 % at
-//! the 95th percentile, Chinese prose worst with 10 to 15 %. By kind, with the speed (about
-//! 150 MB/s on source code, in time on the core):
+//! The held-out texts come from the same collection, and the mix of the fit was chosen with them in
+//! view. Independent text that was measured once afterwards (Python packages, their documentation,
+//! JSON files, scripts, chat logs in Markdown) gives −0.3 %, 2.9 % and 8.3 %. That material is
+//! not in this repository. The samples of the test are, so they can be measured again: they are
+//! plain text with few rare words and are overestimated by 3 % in total, 3 % in the median and
+//! 13 % at the 95th percentile, Chinese prose most, by 10 to 15 %. This prints the errors by kind
+//! and the speed (about 150 MB/s of source code per core):
 //!
 //! ```text
 //! cargo test --release -p throughline-memory --test token_error -- --nocapture
 //! ```
 //!
-//! Claude's tokenizers are not published and count more. Against o200k, the `output_tokens` of 19
-//! replies that were nothing but English text were 1.14 times as many for Sonnet 4.5 and Haiku 4.5
-//! (1.11 to 1.18) and 1.59 times for Opus 4.7 and 4.8 (1.46 to 1.65). cl100k counts English and
-//! code within 2 % of o200k, but Chinese, Japanese and Korean text 20 to 37 % higher. A budget
-//! in [`Tokens`] is therefore a budget in this unit: what a provider bills is in
-//! [`Usage`](crate::Usage), never derived from here.
+//! Claude's tokenizers are not published and count more. In 19 replies of plain English text, the
+//! `output_tokens` were 1.14 times the o200k count for Sonnet 4.5 and Haiku 4.5 (1.11 to 1.18), and
+//! 1.59 times for Opus 4.7 and 4.8 (1.46 to 1.65). cl100k counts English and code within 2 % of
+//! o200k, but Chinese, Japanese and Korean text 20 to 37 % higher. A budget in [`Tokens`] is
+//! therefore a budget in this unit. The tokens that a provider bills are in
+//! [`Usage`](crate::Usage) and are never derived from an estimate.
 
 mod bytes;
 mod pieces;
@@ -54,7 +54,7 @@ use self::weights::{WEIGHT_OF_ONE_TOKEN, WEIGHTS, piece_cost};
 #[serde(transparent)]
 pub struct Tokens(pub u64);
 
-/// Estimates the tokens of a text: the only estimator.
+/// Estimates the number of tokens of a text.
 pub fn estimate(text: &str) -> Tokens {
     let mut sum = 0;
     pieces::for_each_piece(text, |class, chars| {
@@ -108,7 +108,7 @@ mod tests {
         check("the store is open", 4);
         check("1234567", 3);
         check("fn main() {}\n", 4);
-        check("────────────────────────────────", 2);
+        check(&"─".repeat(32), 2);
     }
 
     #[test]

@@ -1,17 +1,20 @@
-//! The words of a short text as memory compares them: lower case, without endings that only
-//! inflect, without words that say nothing.
+//! The words of a short text, reduced for comparison: lower case, stemmed, without stop words.
 //!
-//! Two statements are compared, and a prompt is compared with a statement, by these. The search
-//! index has its own tokens.
+//! Facts and prompts are compared by these words. The search index has a tokenizer of its own in
+//! the store, with a Porter stemmer and another stop list, and the two must stay separate: the id
+//! of a fact is a hash of these stems, so every stored fact id depends on this stemmer, while the
+//! fitted ranking weights depend on the other one. They also have different needs. A name such as
+//! `cargo-test` or `src/main.rs` stays whole here, while the index splits it, and negations are a
+//! property of a statement here, while they are stop words there.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
-/// More of a text than this is not compared; a prompt may be a paste of a megabyte.
+/// Only the first bytes of a longer text are compared: a prompt may be a paste of a megabyte.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// Words that are in every sentence.
-const EMPTY: &[&str] = &[
+/// Words that occur in every kind of sentence and carry no meaning of their own.
+const STOP_WORDS: &[&str] = &[
     "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because",
     "been", "but", "by", "can", "could", "did", "do", "does", "for", "from", "had", "has", "have",
     "he", "here", "how", "i", "if", "in", "into", "is", "it", "its", "just", "let", "like", "me",
@@ -22,113 +25,37 @@ const EMPTY: &[&str] = &[
     "d", "one", "only", "very", "want", "need", "thanks", "thank", "hi", "hello",
 ];
 
-/// Words that most prompts about code have; alone they point at nothing.
-const COMMON: &[&str] = &[
-    "add",
-    "app",
-    "again",
-    "build",
-    "bug",
-    "change",
-    "check",
-    "code",
-    "commit",
-    "continue",
-    "create",
-    "do",
-    "done",
-    "error",
-    "fail",
-    "file",
-    "find",
-    "fix",
-    "folder",
-    "function",
-    "get",
-    "give",
-    "go",
-    "good",
-    "help",
-    "implement",
-    "issue",
-    "it",
-    "keep",
-    "line",
-    "look",
-    "make",
-    "more",
-    "new",
-    "next",
-    "old",
-    "open",
-    "out",
-    "part",
-    "problem",
-    "project",
-    "proceed",
-    "push",
-    "put",
-    "read",
-    "really",
-    "remove",
-    "repo",
-    "review",
-    "rewrite",
-    "run",
-    "same",
-    "see",
-    "set",
-    "show",
-    "start",
-    "still",
-    "stop",
-    "sure",
-    "take",
-    "task",
-    "tell",
-    "test",
-    "thing",
-    "time",
-    "try",
-    "update",
-    "use",
-    "way",
-    "work",
-    "write",
-    "wrong",
-    "work",
-    "first",
-    "last",
-    "other",
-    "explain",
-    "refactor",
-    "improve",
-    "everything",
-    "something",
-    "great",
-    "cool",
-    "nice",
-    "right",
+/// Words that occur in most prompts about code. They weigh less than others.
+#[rustfmt::skip]
+const COMMON_WORDS: &[&str] = &[
+    "add", "app", "again", "build", "bug", "change", "check", "code", "commit", "continue",
+    "create", "do", "done", "error", "fail", "file", "find", "fix", "folder", "function", "get",
+    "give", "go", "good", "help", "implement", "issue", "it", "keep", "line", "look", "make",
+    "more", "new", "next", "old", "open", "out", "part", "problem", "project", "proceed", "push",
+    "put", "read", "really", "remove", "repo", "review", "rewrite", "run", "same", "see", "set",
+    "show", "start", "still", "stop", "sure", "take", "task", "tell", "test", "thing", "time",
+    "try", "update", "use", "way", "work", "write", "wrong", "work", "first", "last", "other",
+    "explain", "refactor", "improve", "everything", "something", "great", "cool", "nice", "right",
 ];
 
-/// Words that turn a statement into its opposite.
-const NEGATIONS: &[&str] = &[
+/// Words that negate a statement.
+const NEGATION_WORDS: &[&str] = &[
     "not", "no", "never", "don", "dont", "doesn", "doesnt", "isn", "isnt", "aren", "arent", "won",
     "wont", "cannot", "cant", "avoid", "without", "stop",
 ];
 
-/// Less than this says nothing; a word that tells something weighs 1.
-const TELLING_WEIGHT_MIN: f64 = 1.0;
+/// A text below this weight is uninformative. One word that is not common weighs 1.
+const INFORMATIVE_WEIGHT_MIN: f64 = 1.0;
 
-/// Says whether a text tells nothing by itself: "hello", "go on", "run the tests".
+/// Says whether a text means nothing without context: "hello", "go on", "run the tests".
 pub fn is_uninformative(text: &str) -> bool {
-    StemmedText::parse(text).stem_weight() < TELLING_WEIGHT_MIN
+    StemmedText::parse(text).stem_weight() < INFORMATIVE_WEIGHT_MIN
 }
 
-/// A text reduced to what it says.
+/// A text as a set of stems.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StemmedText {
-    /// Each once, in order of the alphabet.
+    /// The distinct stems, in alphabetical order.
     pub stems: BTreeSet<String>,
     pub negated: bool,
 }
@@ -139,36 +66,28 @@ impl StemmedText {
         for word in split_words(text) {
             if NEGATION_SET.contains(word.as_str()) {
                 words.negated = true;
-            } else if !EMPTY_SET.contains(word.as_str()) {
+            } else if !STOP_WORD_SET.contains(word.as_str()) {
                 words.stems.insert(stem(&word));
             }
         }
         words
     }
 
-    /// Returns the words as a line that [`Words::from_line`] reads.
+    /// Returns the words as one line, the form that is hashed and stored.
     pub fn to_line(&self) -> String {
         let sign = if self.negated { "!" } else { "" };
         let stems: Vec<_> = self.stems.iter().map(String::as_str).collect();
         format!("{sign} {}", stems.join(" "))
     }
 
-    pub fn from_line(line: &str) -> Self {
-        let (sign, stems) = line.split_once(' ').unwrap_or(("", line));
-        Self {
-            stems: stems.split_whitespace().map(str::to_owned).collect(),
-            negated: sign == "!",
-        }
-    }
-
-    /// Returns how much the words tell together.
+    /// Returns the sum of the weights of all stems.
     pub fn stem_weight(&self) -> f64 {
         self.stems.iter().map(|stem| weight(stem)).sum()
     }
 
-    /// Returns how alike two texts are, from 0 to 1: what both say against what each says.
-    /// A long text counts as no more than `weight_max`, so that one that mentions a thing among
-    /// many others still mentions it.
+    /// Returns the similarity of two texts from 0 to 1: the weight of the shared stems relative to
+    /// the weight of each text. The weight of a text is capped at `weight_max`, so that a long text
+    /// that mentions the subject among others is still similar.
     pub fn similarity(&self, other: &Self, weight_max: f64) -> f64 {
         let shared: f64 = self
             .stems
@@ -184,7 +103,8 @@ impl StemmedText {
         }
     }
 
-    /// The same for a text known by its [`Words::line`], which is not taken apart for it.
+    /// Returns the [similarity](Self::similarity) to a text in the form of [`Self::to_line`],
+    /// without building its set.
     pub fn similarity_to_line(&self, line: &str, weight_max: f64) -> f64 {
         let (mut shared, mut theirs) = (0.0, 0.0);
         for stem in line.split(' ').filter(|stem| !matches!(*stem, "" | "!")) {
@@ -202,7 +122,7 @@ impl StemmedText {
         }
     }
 
-    /// Returns the share of stems that both have of those that either has.
+    /// Returns the Jaccard index: shared stems divided by all stems of both texts.
     pub fn overlap(&self, other: &Self) -> f64 {
         let shared = self.stems.intersection(&other.stems).count();
         let either = self.stems.union(&other.stems).count();
@@ -214,13 +134,14 @@ impl StemmedText {
     }
 }
 
-static EMPTY_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| EMPTY.iter().copied().collect());
+static STOP_WORD_SET: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| STOP_WORDS.iter().copied().collect());
 static NEGATION_SET: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| NEGATIONS.iter().copied().collect());
+    LazyLock::new(|| NEGATION_WORDS.iter().copied().collect());
 static COMMON_STEMS: LazyLock<HashSet<String>> =
-    LazyLock::new(|| COMMON.iter().map(|word| stem(word)).collect());
+    LazyLock::new(|| COMMON_WORDS.iter().map(|word| stem(word)).collect());
 
-/// Returns how much a stem tells: little when most prompts about code have it.
+/// Returns the weight of a stem: low if it occurs in most prompts about code.
 pub fn weight(stem: &str) -> f64 {
     if COMMON_STEMS.contains(stem) || stem.len() < 2 {
         0.25
@@ -229,7 +150,7 @@ pub fn weight(stem: &str) -> f64 {
     }
 }
 
-/// Returns the words of a text as written, in lower case. Names with `_`, `-`, `.` or `/` inside
+/// Returns the words of a text in lower case, not stemmed. Names with `_`, `-`, `.` or `/` inside
 /// stay whole.
 pub fn split_words(text: &str) -> impl Iterator<Item = String> {
     let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX)];
@@ -240,10 +161,10 @@ pub fn split_words(text: &str) -> impl Iterator<Item = String> {
         .map(str::to_lowercase)
 }
 
-/// Takes off an ending that only inflects. Names are left as they are.
+/// Strips an inflectional ending. Names with other characters than letters are unchanged.
 pub fn stem(word: &str) -> String {
-    let stem = inflected(word);
-    // `decided` loses its `e`, so `decide` must too.
+    let stem = strip_inflection(word);
+    // `decided` has lost its final `e`, so `decide` must lose it too.
     let plain = stem.bytes().all(|byte| byte.is_ascii_lowercase());
     match stem.strip_suffix('e') {
         Some(short) if plain && short.len() >= 4 => short.to_owned(),
@@ -251,7 +172,7 @@ pub fn stem(word: &str) -> String {
     }
 }
 
-fn inflected(word: &str) -> String {
+fn strip_inflection(word: &str) -> String {
     if matches!(word, "used" | "using") {
         return "use".to_owned();
     }
@@ -279,14 +200,14 @@ fn inflected(word: &str) -> String {
         };
         let has_vowel = stem.contains(['a', 'e', 'i', 'o', 'u', 'y']);
         if stem.len() >= 3 && has_vowel {
-            return undoubled(stem).to_owned();
+            return strip_doubled_letter(stem).to_owned();
         }
     }
     word.to_owned()
 }
 
-/// `runn` is `run`; `call` and `pass` stay.
-fn undoubled(stem: &str) -> &str {
+/// Turns `runn` into `run`, but keeps `call` and `pass`.
+fn strip_doubled_letter(stem: &str) -> &str {
     let mut last = stem.bytes().rev();
     match (last.next(), last.next()) {
         (Some(a), Some(b)) if a == b && !matches!(a, b'l' | b's' | b'z' | b'e') => {
@@ -304,7 +225,6 @@ mod tests {
     fn check(text: &str, line: &str) {
         let words = StemmedText::parse(text);
         assert_eq!(words.to_line(), line, "{text}");
-        assert_eq!(StemmedText::from_line(line), words);
     }
 
     #[test]

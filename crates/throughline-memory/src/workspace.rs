@@ -1,40 +1,39 @@
-//! Workspaces: a repository wherever it lies, or a folder.
+//! Workspaces: a repository, wherever it is checked out, or a folder.
 
 use serde::Serialize;
 
-/// Where sessions worked. Two with the same key are one.
+/// The place that sessions work in. The key identifies it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Workspace {
-    /// The normalized remote, else the repository's common git directory, else the folder.
+    /// The normalized remote URL, else the repository's common git directory, else the folder.
     pub key: String,
-    /// The folder last seen for it.
+    /// The folder in which it was last seen.
     pub root: String,
 }
 
 impl Workspace {
-    /// Returns the short name people use: the last part of the key.
+    /// Returns the short name: the last component of the key.
     pub fn short_name(&self) -> &str {
         name(&self.key)
     }
 }
 
-/// Returns the last part of a workspace key; the key itself where it has no such part, so that no
-/// name is empty.
+/// Returns the last component of a workspace key, or the key itself if that would be empty.
 pub fn name(key: &str) -> &str {
     let last = key.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
     last.filter(|name| !name.is_empty()).unwrap_or(key)
 }
 
-/// Returns `host/owner/name` for any way of writing a git remote, or `None` for a local path.
+/// Returns `host/owner/name` for any form of a git remote URL, or `None` for a local path.
 ///
-/// Protocol, user, password, port, case of the host and a final `.git` do not matter, so a clone
-/// over SSH and one over HTTPS are the same workspace.
+/// Protocol, user, password, port, letter case of the host and a final `.git` are ignored, so a
+/// clone over SSH and one over HTTPS are the same workspace.
 pub fn normalize_remote(url: &str) -> Option<String> {
     let url = url.trim();
     let (host, path) = match url.split_once("://") {
         Some((scheme, _)) if scheme.eq_ignore_ascii_case("file") => return None,
         Some((_, rest)) => rest.split_once('/')?,
-        None => scp_like(url)?,
+        None => split_scp_remote(url)?,
     };
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
@@ -47,7 +46,7 @@ pub fn normalize_remote(url: &str) -> Option<String> {
         .strip_suffix(".git")
         .unwrap_or(path)
         .trim_end_matches('/');
-    // A path of dots alone (`https://host/..git`) names no repository.
+    // A path that consists of dots (`https://host/..git`) does not name a repository.
     if host.is_empty()
         || path
             .split('/')
@@ -58,8 +57,8 @@ pub fn normalize_remote(url: &str) -> Option<String> {
     Some(format!("{}/{path}", host.to_ascii_lowercase()))
 }
 
-/// Splits `user@host:path`, unless it is a Windows drive or a plain path.
-fn scp_like(url: &str) -> Option<(&str, &str)> {
+/// Splits `user@host:path`. Returns `None` for a Windows drive or a plain path.
+fn split_scp_remote(url: &str) -> Option<(&str, &str)> {
     let (host, path) = url.split_once(':')?;
     let plain = host.len() < 2 || host.contains(['/', '\\']);
     (!plain).then_some((host, path))

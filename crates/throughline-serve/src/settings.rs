@@ -18,7 +18,7 @@ pub struct ServeSettings {
     /// Nothing is compacted without it.
     pub compaction: Option<distill::compact::CompactionLimits>,
     /// How summaries are written; not at all without it.
-    pub summary: Option<distill::renew::SummarySettings>,
+    pub summary: Option<distill::summary::SummarySettings>,
     /// Who lends the configured model; none is asked without.
     pub model_provider: Option<Arc<dyn ModelProvider>>,
 }

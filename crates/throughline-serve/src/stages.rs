@@ -16,7 +16,7 @@ use capture::{Sources, SweepControl};
 use distill::digest::{DigestOptions, DigestReport, digest_pending};
 use distill::model::ModelSession;
 use distill::model_facts;
-use distill::renew::{self, SummaryAuthor, SummaryError, SummaryReport, SummarySettings};
+use distill::summary::{self, SummaryAuthor, SummaryError, SummaryReport, SummarySettings};
 use jiff::{SignedDuration, Timestamp};
 use memory::{Flavor, Prices, SessionId};
 use store::Store;
@@ -93,10 +93,10 @@ pub fn run(stage: &Stage, context: &StageContext<'_>) -> store::Result<()> {
             capture::sweep_discovered(store, sources, &discovery, &control, now).map(drop)
         }
         Stage::SummarizeSession(session) => write_session_summary(context, session, |summary| {
-            renew::write_summary(store, session, summary, SummaryAuthor::Embedded, now).map(drop)
+            summary::write_summary(store, session, summary, SummaryAuthor::Embedded, now).map(drop)
         }),
         Stage::RefreshSummary(session) => write_session_summary(context, session, |summary| {
-            renew::live::refresh_summary(store, session, summary, now).map(drop)
+            summary::refresh_summary(store, session, summary, now).map(drop)
         }),
         Stage::Summaries => update_due_summaries(store, settings, stop, now).map(drop),
         Stage::Facts => extract_facts(store, settings, stop, now).map(drop),
@@ -145,7 +145,7 @@ pub fn update_due_summaries(
         return Ok(SummaryReport::default());
     };
     let update = |author: SummaryAuthor<'_>| {
-        renew::update_pending_summaries(store, settings, author, &stopped, now)
+        summary::update_pending_summaries(store, settings, author, &stopped, now)
     };
     let by_model = with_configured_model(store, stages, "summary", stop, |model| {
         update(SummaryAuthor::Model(model))

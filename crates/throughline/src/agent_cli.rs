@@ -161,7 +161,7 @@ fn parse_edit_calls(answer: &str) -> Vec<ModelToolCall> {
     (edits.unwrap_or_default().into_iter().enumerate())
         .map(|(place, input)| ModelToolCall {
             id: format!("call_{place}"),
-            tool: distill::edit::EDIT_TOOL.to_owned(),
+            tool: distill::summary::EDIT_TOOL.to_owned(),
             input,
         })
         .collect()

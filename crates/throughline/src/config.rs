@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 
 use anyhow::Context;
 use capture::CaptureScope;
-use distill::compact::{CompactionLimits, ConfiguredLimits};
-use memory::{Flavor, Price};
+use distill::compact::CompactionLimits;
+use memory::{Flavor, Price, Tokens};
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use self::hook::{HookAnswerConfig, HookConfig, ModelEnvironment};
@@ -66,13 +66,19 @@ impl Default for CompactionConfig {
 }
 
 impl CompactionConfig {
+    /// Returns the limits. A value that is not positive means the default.
     pub fn limits(&self) -> CompactionLimits {
-        CompactionLimits::from_config(ConfiguredLimits {
-            min_tokens: self.min_tokens,
-            min_messages: self.min_messages,
-            max_tokens: self.max_tokens,
-            threshold: self.threshold,
-        })
+        let positive = |value: i64| u64::try_from(value).ok().filter(|value| *value > 0);
+        let defaults = CompactionLimits::default();
+        CompactionLimits {
+            min_tokens: positive(self.min_tokens).map_or(defaults.min_tokens, Tokens),
+            min_messages: positive(self.min_messages)
+                .and_then(|count| usize::try_from(count).ok())
+                .unwrap_or(defaults.min_messages),
+            max_tokens: positive(self.max_tokens).map_or(defaults.max_tokens, Tokens),
+            threshold: positive(self.threshold).map(Tokens),
+            ..defaults
+        }
     }
 }
 
@@ -195,7 +201,7 @@ impl InjectionConfig {
         let budget = recall::Budget {
             facts: self.facts,
             snippets: self.snippets,
-            tokens: memory::Tokens(self.tokens),
+            tokens: Tokens(self.tokens),
             ..recall::Budget::default()
         };
         serve::InjectionSettings {
@@ -390,6 +396,22 @@ mod tests {
         assert_eq!(
             Config::default().compaction.limits(),
             CompactionLimits::default()
+        );
+    }
+
+    #[test]
+    fn compaction_limits_that_are_not_positive_are_defaults() {
+        let limits = |text: &str| toml::from_str::<CompactionConfig>(text).unwrap().limits();
+        for value in ["0", "-1", "-9223372036854775808"] {
+            let text = ["min_tokens", "min_messages", "max_tokens", "threshold"]
+                .map(|name| format!("{name} = {value}"));
+            assert_eq!(limits(&text.join("\n")), CompactionLimits::default());
+        }
+        let small = limits("min_tokens = 1\nmin_messages = 2\nmax_tokens = 3\nthreshold = 4");
+        assert_eq!((small.min_tokens, small.min_messages), (Tokens(1), 2));
+        assert_eq!(
+            (small.max_tokens, small.threshold),
+            (Tokens(3), Some(Tokens(4)))
         );
     }
 

@@ -9,13 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use distill::due::SummaryThresholds;
-use distill::model::anthropic::Anthropic;
-use distill::model::chat::ChatCompletions;
-use distill::model::ollama::Ollama;
-use distill::model::responses::Responses;
-use distill::model::{ApiKey, Endpoint, Model, ModelBudget, ModelClock, ModelSession};
-use distill::renew::SummarySettings;
+use distill::model::{
+    ApiKey, Endpoint, HttpModel, Model, ModelBudget, ModelClock, ModelSession, WireFormat,
+};
+use distill::summary::{SummarySettings, SummaryThresholds};
 use jiff::tz::TimeZone;
 use memory::summary::{SummaryLimits, Template};
 use memory::{SessionId, Summary, Tokens};
@@ -173,18 +170,13 @@ pub fn configured_model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
 
 fn build_model(config: &ModelConfig, path: &Path) -> anyhow::Result<Arc<dyn Model>> {
     let name = config.model.clone();
-    let endpoint = || -> anyhow::Result<Endpoint> {
-        let base = config.endpoint_url();
-        Endpoint::new(base, api_key(config)?)
-            .map_err(|error| error_with_hint(error.to_string(), "see `base_url` under [model]"))
-    };
     if config.provider != Provider::None && config.provider != Provider::Cli && name.is_empty() {
         return Err(error_with_hint(
             "no model is named",
             format!("set `model` under [model] in {}", path.display()),
         ));
     }
-    Ok(match config.provider {
+    let format = match config.provider {
         Provider::None => {
             return Err(error_with_hint(
                 "no model is configured",
@@ -194,24 +186,19 @@ fn build_model(config: &ModelConfig, path: &Path) -> anyhow::Result<Arc<dyn Mode
                 ),
             ));
         }
-        Provider::Anthropic => Arc::new(Anthropic {
-            endpoint: endpoint()?,
-            model: name,
-        }),
-        Provider::Openai | Provider::Llamacpp => Arc::new(ChatCompletions {
-            endpoint: endpoint()?,
-            model: name,
-        }),
-        Provider::OpenaiResponses => Arc::new(Responses {
-            endpoint: endpoint()?,
-            model: name,
-        }),
-        Provider::Ollama => Arc::new(Ollama {
-            endpoint: endpoint()?,
-            model: name,
-        }),
-        Provider::Cli => Arc::new(AgentCli::new(&config.command, &name)?),
-    })
+        Provider::Cli => return Ok(Arc::new(AgentCli::new(&config.command, &name)?)),
+        Provider::Anthropic => WireFormat::Anthropic,
+        Provider::Openai | Provider::Llamacpp => WireFormat::ChatCompletions,
+        Provider::OpenaiResponses => WireFormat::Responses,
+        Provider::Ollama => WireFormat::Ollama,
+    };
+    let endpoint = Endpoint::new(config.endpoint_url(), api_key(config)?)
+        .map_err(|error| error_with_hint(error.to_string(), "see `base_url` under [model]"))?;
+    Ok(Arc::new(HttpModel {
+        format,
+        endpoint,
+        model: name,
+    }))
 }
 
 fn api_key(config: &ModelConfig) -> anyhow::Result<Option<ApiKey>> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use capture::Sources;
-use distill::renew::SummaryReport;
+use distill::summary::SummaryReport;
 use distill::{facts, model_facts};
 use jiff::Timestamp;
 use serve::stages::StageContext;

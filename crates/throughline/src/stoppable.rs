@@ -63,8 +63,7 @@ impl Model for StoppableModel {
 
 #[cfg(test)]
 mod tests {
-    use distill::model::anthropic::Anthropic;
-    use distill::model::{Endpoint, ModelTurn};
+    use distill::model::{Endpoint, HttpModel, ModelTurn, WireFormat};
     use testkit::model_server::{Act, ModelServer};
 
     use super::*;
@@ -74,7 +73,8 @@ mod tests {
         let server = ModelServer::start(vec![Act::Hang]);
         let stop = Arc::new(AtomicBool::new(false));
         let model = StoppableModel {
-            model: Arc::new(Anthropic {
+            model: Arc::new(HttpModel {
+                format: WireFormat::Anthropic,
                 endpoint: Endpoint::new(&server.url(), None).unwrap(),
                 model: "m".into(),
             }),

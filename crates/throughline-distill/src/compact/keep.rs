@@ -1,10 +1,10 @@
-//! Where to cut, before the rules of the APIs have their say.
+//! Chooses where to cut by size, before the rules of the APIs apply.
 
 use memory::{Block, Message, Role, Tokens};
 
 use super::limits::CompactionLimits;
 
-/// What a message counts for.
+/// The size of a message, and whether it counts as a message with text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct MessageWeight {
     pub tokens: Tokens,
@@ -12,8 +12,8 @@ pub struct MessageWeight {
 }
 
 impl MessageWeight {
-    /// Weighs what could be kept of a message; markers, old summaries and what only the agent's
-    /// program told its user are not.
+    /// Measures the parts of a message that can be kept. Boundaries, old summaries and messages
+    /// from the agent program to its user are not kept.
     pub fn of(message: &Message) -> Self {
         let mut weight = Self::default();
         if message.role == Role::System {
@@ -36,8 +36,8 @@ impl MessageWeight {
 
 /// Returns the index of the first message to keep.
 ///
-/// Keeps all from `start` on. Where that is less than a minimum, reaches back until both minimums
-/// hold or the maximum is reached, but not before `floor`.
+/// It keeps everything from `start` on. If that is below a minimum, it moves back until both
+/// minimums hold or the maximum is reached, but not before `floor`.
 pub fn first_kept_index(
     weights: &[MessageWeight],
     start: usize,
@@ -65,7 +65,7 @@ pub fn first_kept_index(
     from
 }
 
-/// Returns the index behind the last boundary: nothing before it is reached back for.
+/// Returns the index after the last boundary. Messages before it are never kept.
 pub fn index_after_boundary(messages: &[Message]) -> usize {
     let last = messages.iter().rposition(|m| m.boundary().is_some());
     last.map_or(0, |boundary| boundary + 1)

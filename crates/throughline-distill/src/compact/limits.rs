@@ -1,28 +1,28 @@
-//! The figures that compaction works with.
+//! The limits of a compaction.
 
 use memory::{Tokens, summary};
 
-/// How much is kept, restored and allowed.
+/// How much a compaction keeps, restores and may return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactionLimits {
-    /// What is kept reaches back until it holds at least this many tokens …
+    /// The kept messages have at least this many tokens …
     pub min_tokens: Tokens,
-    /// … and this many messages with text …
+    /// … and at least this many messages with text …
     pub min_messages: usize,
-    /// … or this many tokens are reached.
+    /// … unless they reach this many tokens before.
     pub max_tokens: Tokens,
-    /// A result that is larger is declined.
+    /// A larger result is declined.
     pub threshold: Option<Tokens>,
     pub summary: summary::SummaryLimits,
     pub restore: RestoreLimits,
 }
 
-/// How much of what was cut off is put back beside the summary.
+/// How much of the replaced conversation is restored next to the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestoreLimits {
     pub tokens: Tokens,
     pub files: usize,
-    /// A larger file is restored by its path only.
+    /// Of a larger file, only the path is restored.
     pub file_tokens: Tokens,
 }
 
@@ -49,71 +49,15 @@ impl Default for RestoreLimits {
     }
 }
 
-/// Figures as somebody wrote them down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ConfiguredLimits {
-    pub min_tokens: i64,
-    pub min_messages: i64,
-    pub max_tokens: i64,
-    pub threshold: i64,
-}
-
 impl CompactionLimits {
-    /// Takes what was configured where it is positive, and the defaults otherwise.
-    pub fn from_config(figures: ConfiguredLimits) -> Self {
-        let positive = |figure: i64| u64::try_from(figure).ok().filter(|figure| *figure > 0);
-        let usual = Self::default();
+    /// Returns limits that keep a fraction of what these keep.
+    pub fn divided_by(&self, divisor: u64) -> Self {
+        let divisor = divisor.max(1);
         Self {
-            min_tokens: positive(figures.min_tokens).map_or(usual.min_tokens, Tokens),
-            min_messages: positive(figures.min_messages)
-                .and_then(|count| usize::try_from(count).ok())
-                .unwrap_or(usual.min_messages),
-            max_tokens: positive(figures.max_tokens).map_or(usual.max_tokens, Tokens),
-            threshold: positive(figures.threshold).map(Tokens),
-            ..usual
-        }
-    }
-
-    /// Returns limits that keep only a part of what these keep.
-    pub fn divided_by(&self, share: u64) -> Self {
-        let share = share.max(1);
-        Self {
-            min_tokens: Tokens(self.min_tokens.0 / share),
-            min_messages: if share == 1 { self.min_messages } else { 1 },
-            max_tokens: Tokens((self.max_tokens.0 / share).max(1)),
+            min_tokens: Tokens(self.min_tokens.0 / divisor),
+            min_messages: if divisor == 1 { self.min_messages } else { 1 },
+            max_tokens: Tokens((self.max_tokens.0 / divisor).max(1)),
             ..*self
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_positive_figures_count() {
-        for figure in [0, -1, i64::MIN] {
-            let figures = ConfiguredLimits {
-                min_tokens: figure,
-                min_messages: figure,
-                max_tokens: figure,
-                threshold: figure,
-            };
-            assert_eq!(
-                CompactionLimits::from_config(figures),
-                CompactionLimits::default()
-            );
-        }
-        let one = CompactionLimits::from_config(ConfiguredLimits {
-            min_tokens: 1,
-            min_messages: 2,
-            max_tokens: 3,
-            threshold: 4,
-        });
-        assert_eq!((one.min_tokens, one.min_messages), (Tokens(1), 2));
-        assert_eq!(
-            (one.max_tokens, one.threshold),
-            (Tokens(3), Some(Tokens(4)))
-        );
     }
 }

@@ -1,18 +1,23 @@
-//! The messages that stand before what is kept.
+//! Writes the messages that precede the kept ones: the boundary, the summary, restored context.
 
 use std::collections::BTreeSet;
 
-use memory::{Block, Boundary, IdChain, Message, MessageId, Origin, PreservedRange, Role, fence};
+use memory::{
+    Block, Boundary, IdChain, Message, MessageId, Origin, PreservedRange, Role, Summary, fence,
+};
 
 use super::CompactionTask;
 use super::restore::RestoredContext;
-use super::scene::ReplacementSummary;
 
-/// More tools than an agent offers at once.
+/// The maximum number of tools in a boundary, more than an agent offers at once.
 const TOOLS_MAX: usize = 256;
 
-/// Returns the marker of this compaction, but for the tokens before.
-pub fn boundary_marker(task: &CompactionTask<'_>, kept: &[Message], from: usize) -> Boundary {
+/// Returns the boundary of this compaction. The caller sets the tokens before it.
+pub(super) fn boundary_marker(
+    task: &CompactionTask<'_>,
+    kept: &[Message],
+    from: usize,
+) -> Boundary {
     let ends = kept.first().zip(kept.last());
     Boundary {
         trigger: Some(task.trigger.name().to_owned()),
@@ -20,25 +25,24 @@ pub fn boundary_marker(task: &CompactionTask<'_>, kept: &[Message], from: usize)
         last: from
             .checked_sub(1)
             .map(|last| task.messages[last].id.clone()),
-        tools: tools(task.messages),
+        tools: called_tools(task.messages),
         preserved: ends.map(|(head, tail)| PreservedRange {
             head: head.id.clone(),
-            anchor: id(task, "summary"),
+            anchor: compaction_id(task, "summary"),
             tail: tail.id.clone(),
         }),
     }
 }
 
-/// Returns the summary as the message that everything kept follows.
-pub fn summary_message(
+/// Returns the summary as the message before the kept ones.
+pub(super) fn summary_message(
     task: &CompactionTask<'_>,
-    written: &ReplacementSummary<'_>,
+    summary: &Summary,
+    file: &str,
     kept: &[Message],
 ) -> Message {
-    let mut notes = written
-        .summary
-        .truncate_to(&task.limits.summary, written.file);
-    // A heading without words tells a model nothing.
+    let mut notes = summary.truncate_to(&task.limits.summary, file);
+    // An empty section has no use for a model.
     notes.sections.retain(|section| !section.text.is_empty());
     let mut text = "The beginning of this conversation was cut off to save context; these are the \
                     notes of it."
@@ -57,23 +61,26 @@ pub fn summary_message(
     }
     text += "Go on with the user's last request from where the work stood. Do not recap, do not \
              ask again what the notes answer, and do not try again what they say has failed.";
-    made(
+    compaction_message(
         task,
         "summary",
         Block::Summary(fence::enclose("summary", &text)),
     )
 }
 
-/// Returns what is restored as a message, or `None` when it is nothing.
-pub fn restored_message(task: &CompactionTask<'_>, restored: &RestoredContext) -> Option<Message> {
+/// Returns the restored context as a message, or `None` if there is nothing to restore.
+pub(super) fn restored_message(
+    task: &CompactionTask<'_>,
+    restored: &RestoredContext,
+) -> Option<Message> {
     let text = restored.to_text(&task.limits.restore)?;
     let text = format!("In use before the cut, as data:\n\n{text}");
     let block = Block::Text(fence::enclose("restored", &text));
-    Some(made(task, "restored", block))
+    Some(compaction_message(task, "restored", block))
 }
 
-/// Lists the tools that were called, with those that older markers tell of.
-fn tools(messages: &[Message]) -> Vec<String> {
+/// Lists the tools that were called, including those in older boundaries.
+fn called_tools(messages: &[Message]) -> Vec<String> {
     let mut tools = BTreeSet::new();
     for block in messages.iter().flat_map(|message| &message.blocks) {
         match block {
@@ -91,10 +98,10 @@ fn tools(messages: &[Message]) -> Vec<String> {
         .collect()
 }
 
-fn made(task: &CompactionTask<'_>, what: &str, block: Block) -> Message {
+fn compaction_message(task: &CompactionTask<'_>, what: &str, block: Block) -> Message {
     let last = task.messages.last();
     Message {
-        id: id(task, what),
+        id: compaction_id(task, what),
         api_id: None,
         session: last.map_or_else(|| memory::SessionId::new(""), |last| last.session.clone()),
         at: task.messages.iter().rev().find_map(|message| message.at),
@@ -108,8 +115,9 @@ fn made(task: &CompactionTask<'_>, what: &str, block: Block) -> Message {
     }
 }
 
-/// Names a message after the conversation's end: compacting the same twice names it the same.
-fn id(task: &CompactionTask<'_>, what: &str) -> MessageId {
+/// Derives the id of a message from the end of the conversation, so that compacting the same
+/// conversation twice gives the same ids.
+fn compaction_id(task: &CompactionTask<'_>, what: &str) -> MessageId {
     let last = task.messages.last().map_or("", |last| last.id.as_str());
     IdChain::default().link(&["compaction", what, last])
 }

@@ -1,68 +1,63 @@
-//! Compaction: a conversation made shorter without breaking a rule of the APIs.
+//! Compaction: makes a conversation shorter without breaking the rules of the model APIs.
 //!
-//! [`compact()`] replaces the beginning by the session's running summary and keeps the end verbatim;
-//! no model is called. [`keep`] says where to cut, [`close`] moves the cut so that nothing is parted,
-//! [`mod@settle`] brings what is kept into the form of a request, [`message`] writes what stands before it,
-//! [`restore`] puts files, todos and the plan back, [`scene`] does it all to one conversation. [`full`] needs
-//! no running summary: [`account()`] makes one of the messages, as the embedded extractor does of records.
-//! [`compact_or_full`] tries one, then the account of a model if the caller has one, then the other.
-//! Whatever is not possible is [`Declined`], by name.
+//! [`compact()`] replaces the beginning of a conversation by the running summary of its session and
+//! keeps the end verbatim; it calls no model. [`compact_from_messages`] needs no running summary:
+//! [`summarize_messages`] makes one from the messages with the embedded extractor.
+//! [`compact_with_fallback`] tries the first, then a summary by a model if the caller has one, then
+//! the second. If a compaction is not possible, the reason is a [`Declined`].
 //!
-//! Everything here is a function of its arguments. Messages come from the caller or from the agent's
-//! own log, never from the store. [`wait`] decides how long a running extraction is waited for.
+//! The steps: [`keep`] chooses where to cut, [`ties`] moves the cut back so that calls and results
+//! stay together, [`turns`] brings the kept messages into the form of a request, [`message`] writes
+//! the messages before them, [`restore`] puts files, todos and the plan back, and [`cut`] runs all
+//! of them on one conversation.
+//!
+//! Everything here is a pure function. Messages come from the caller or from the agent's own log,
+//! never from the store. [`wait`] decides how long to wait for a running summary update.
 
-mod account;
-mod close;
+mod cut;
 mod keep;
 mod limits;
 mod message;
 mod outcome;
 mod restore;
-mod scene;
-mod settle;
+mod summarize;
+mod ties;
+mod turns;
 pub mod wait;
 
 use memory::summary::Template;
-use memory::{Message, MessageId, Summary};
+use memory::{Message, Summary};
 
-pub use self::account::summarize_messages;
-pub use self::close::MessageTies;
+use self::cut::CutContext;
 pub use self::keep::{MessageWeight, first_kept_index, index_after_boundary};
-pub use self::limits::{CompactionLimits, ConfiguredLimits, RestoreLimits};
+pub use self::limits::{CompactionLimits, RestoreLimits};
 pub use self::outcome::{
     CompactedConversation, CompactionFigures, CompactionOutcome, Declined, SummarySource, Trigger,
 };
 pub use self::restore::{RestoredContext, RestoredFile, TodoItem};
-use self::scene::CutContext;
-pub use self::settle::{Repair, RequestMessages, merge_turns};
+pub use self::summarize::summarize_messages;
+pub use self::ties::MessageTies;
+pub use self::turns::{Repair, RequestMessages, merge_turns};
+use crate::summary::RunningSummary;
 
-/// What is to be compacted, and how.
+/// A conversation to compact, with its summary and limits.
 #[derive(Clone, Copy, Debug)]
 pub struct CompactionTask<'a> {
-    /// The conversation, in the order of its log; what lies before the last boundary may be there.
+    /// The conversation in log order. It may include messages before the last boundary.
     pub messages: &'a [Message],
-    /// The same messages without what notes may not quote, one for each. Accounts and restored files
-    /// are made of these; what is kept is kept as it is.
+    /// The same messages without the parts that notes must not quote, at the same indices.
+    /// Summaries and restored files are made from these, while kept messages are taken from
+    /// `messages`.
     pub visible: &'a [Message],
-    /// The running summary, if there is one; or why it could not be read.
-    pub notes: Result<Option<CompactionNotes<'a>>, &'a str>,
+    /// The running summary if there is one, or why it could not be read.
+    pub notes: Result<Option<&'a RunningSummary>, &'a str>,
     pub template: &'a Template,
-    /// The agent's own log, where the model can look up what was cut.
+    /// The path of the agent's log, where the model can look up the replaced messages.
     pub transcript: Option<&'a str>,
-    /// What working memory wants restored; what the messages tell, when it has no opinion.
+    /// The files, todos and plan to restore. `None`: those that the messages mention last.
     pub restored: Option<&'a RestoredContext>,
     pub trigger: Trigger,
     pub limits: &'a CompactionLimits,
-}
-
-/// The session's running summary.
-#[derive(Clone, Copy, Debug)]
-pub struct CompactionNotes<'a> {
-    pub summary: &'a Summary,
-    /// Where it lies.
-    pub file: &'a str,
-    /// The last message that it covers; unknown in a resumed session.
-    pub last: Option<&'a MessageId>,
 }
 
 /// Compacts with the running summary.
@@ -70,48 +65,48 @@ pub fn compact(task: &CompactionTask<'_>) -> Result<CompactedConversation, Decli
     CutContext::analyze(task)?.cut_with_notes()
 }
 
-/// Compacts with an account that the embedded extractor makes of the messages.
+/// Compacts with a summary that the embedded extractor makes from the messages.
 pub fn compact_from_messages(task: &CompactionTask<'_>) -> Result<CompactedConversation, Declined> {
-    embedded(&CutContext::analyze(task)?)
+    compact_with_embedded(&CutContext::analyze(task)?)
 }
 
-/// Gives an account of the messages that a model still sees, or says why it cannot.
+/// Summarizes the messages that are still visible to the agent's model, or says why it cannot.
 pub type ModelSummarizer<'a> = &'a dyn Fn(&[Message]) -> Result<Summary, Declined>;
 
-/// Compacts with the running summary where that is possible, else with the account of a model where
-/// there is one, else with that of the embedded extractor.
+/// Compacts with the running summary if possible, else with a summary by a model if there is one,
+/// else with a summary by the embedded extractor.
 pub fn compact_with_fallback(
     task: &CompactionTask<'_>,
     model: Option<ModelSummarizer<'_>>,
 ) -> CompactionOutcome {
-    let scene = match CutContext::analyze(task) {
-        Ok(scene) => scene,
+    let context = match CutContext::analyze(task) {
+        Ok(context) => context,
         Err(declined) => return CompactionOutcome::first_try(Err(declined)),
     };
-    let fell_through = match scene.cut_with_notes() {
+    let fell_through = match context.cut_with_notes() {
         Ok(compacted) => return CompactionOutcome::first_try(Ok(compacted)),
         Err(declined) => declined,
     };
-    let told = model.map(|tell| {
-        let summary = tell(scene.live_messages())?;
-        scene.cut_with_summary(SummarySource::FullByModel, &summary)
+    let by_model = model.map(|summarize| {
+        let summary = summarize(context.live_messages())?;
+        context.cut_with_summary(SummarySource::FullByModel, &summary)
     });
-    let (result, model) = match told {
+    let (result, model_declined) = match by_model {
         Some(Ok(compacted)) => (Ok(compacted), None),
-        Some(Err(declined)) => (embedded(&scene), Some(declined)),
-        None => (embedded(&scene), None),
+        Some(Err(declined)) => (compact_with_embedded(&context), Some(declined)),
+        None => (compact_with_embedded(&context), None),
     };
     CompactionOutcome {
         result,
         fell_through: Some(fell_through),
-        model_declined: model,
+        model_declined,
     }
 }
 
-fn embedded(scene: &CutContext<'_>) -> Result<CompactedConversation, Declined> {
-    let summary = summarize_messages(scene.live_messages(), scene.task.template)
+fn compact_with_embedded(context: &CutContext<'_>) -> Result<CompactedConversation, Declined> {
+    let summary = summarize_messages(context.live_messages(), context.task.template)
         .ok_or(Declined::NothingToSummarize)?;
-    scene.cut_with_summary(SummarySource::Full, &summary)
+    context.cut_with_summary(SummarySource::Full, &summary)
 }
 
 #[cfg(test)]

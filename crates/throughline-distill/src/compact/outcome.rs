@@ -1,34 +1,34 @@
-//! What came of a compaction.
+//! The result of a compaction.
 
 use memory::{Boundary, CallId, Message, MessageId, Role, Tokens};
 use serde::Serialize;
 use thiserror::Error;
 
-use super::settle::Repair;
+use super::turns::Repair;
 
-/// A conversation made shorter.
+/// A conversation after compaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompactedConversation {
     pub source: SummarySource,
     pub boundary: Boundary,
     pub summary: Message,
-    /// Files, todos and the plan, where there was room for them.
+    /// Files, todos and the plan, if there was room for them.
     pub restored: Option<Message>,
     pub kept: Vec<Message>,
     pub repairs: Vec<Repair>,
-    /// Calls among the kept messages that the caller answers with its next message.
+    /// Kept calls whose results the caller sends with its next message.
     pub open: Vec<CallId>,
     pub figures: CompactionFigures,
 }
 
 impl CompactedConversation {
-    /// Returns what is sent: the summary, what is restored, and what is kept.
+    /// Returns the messages to send: the summary, the restored context and the kept messages.
     pub fn request_messages(&self) -> Vec<Message> {
         let made = std::iter::once(&self.summary).chain(&self.restored);
         made.chain(&self.kept).cloned().collect()
     }
 
-    /// Returns the boundary as an entry of the log, to stand before the request.
+    /// Returns the boundary as a log entry, which precedes the other messages.
     pub fn marker(&self) -> Message {
         Message {
             id: MessageId::new(format!("{}/boundary", self.summary.id)),
@@ -39,19 +39,19 @@ impl CompactedConversation {
     }
 }
 
-/// What the summary was made of.
+/// The source of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SummarySource {
     /// The session's running summary.
     Summary,
-    /// An account of the messages by a model.
+    /// A summary of the messages by a model.
     FullByModel,
-    /// An account of the messages by the embedded extractor.
+    /// A summary of the messages by the embedded extractor.
     Full,
 }
 
-/// Who wanted the compaction.
+/// What triggered the compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
@@ -68,7 +68,8 @@ impl Trigger {
     }
 }
 
-/// How large everything is. Messages before the last boundary count for nothing: no model sees them.
+/// The sizes before and after. Messages before the last boundary are not counted, because no model
+/// sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CompactionFigures {
     pub messages_before: usize,
@@ -84,30 +85,30 @@ pub struct CompactionFigures {
 /// Why nothing was compacted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Declined {
-    #[error("compaction is switched off")]
+    #[error("compaction is disabled")]
     Disabled,
     #[error("the conversation has no messages to compact")]
     Empty,
     #[error("the session has no summary yet")]
     NoSummary,
-    #[error("the summary is still the bare template")]
+    #[error("the summary is still the empty template")]
     BareTemplate,
     #[error("the last summarized message {id} is not in the conversation")]
     CoverageLost { id: MessageId },
-    #[error("the result has {after} tokens, still more than the threshold of {threshold}")]
+    #[error("the result has {after} tokens, more than the threshold of {threshold}")]
     StillTooLarge { after: Tokens, threshold: Tokens },
-    #[error("the result has {after} tokens, not fewer than the {before} there were")]
+    #[error("the result has {after} tokens, not fewer than the {before} before")]
     NoProgress { before: Tokens, after: Tokens },
-    #[error("no account of the messages could be made")]
+    #[error("the messages have nothing to summarize")]
     NothingToSummarize,
-    #[error("the model gave no account that can be used: {why}")]
+    #[error("the model produced no usable summary: {why}")]
     ModelFailed { why: String },
-    #[error("it failed: {why}")]
+    #[error("compaction failed: {why}")]
     Failed { why: String },
 }
 
 impl Declined {
-    /// The name of the event.
+    /// Returns the name used in events and JSON output.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Disabled => "off",
@@ -124,18 +125,18 @@ impl Declined {
     }
 }
 
-/// A compaction that tries the summary first and accounts of the messages next.
+/// The result of a compaction that may fall back to a summary of the messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompactionOutcome {
     pub result: Result<CompactedConversation, Declined>,
-    /// Why the summary was not used, where that was tried.
+    /// Why the running summary was not used, if it was tried.
     pub fell_through: Option<Declined>,
-    /// Why the account of a model was not used, where one was asked.
+    /// Why the summary of a model was not used, if it was tried.
     pub model_declined: Option<Declined>,
 }
 
 impl CompactionOutcome {
-    /// What came of it at the first try.
+    /// Returns the outcome of a compaction without a fallback.
     pub const fn first_try(result: Result<CompactedConversation, Declined>) -> Self {
         Self {
             result,

@@ -1,4 +1,4 @@
-//! What is put back beside the summary: files in use, the todo list, the plan.
+//! Restores context next to the summary: files in use, the todo list, the plan.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::limits::RestoreLimits;
 
-/// What to restore. Working memory fills it, or [`Restored::from_messages`].
+/// The context to restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RestoredContext {
-    /// The last used first.
+    /// The most recently used file is first.
     pub files: Vec<RestoredFile>,
     pub todos: Vec<TodoItem>,
     pub plan: Option<String>,
@@ -21,7 +21,7 @@ pub struct RestoredContext {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RestoredFile {
     pub path: String,
-    /// As it was last read; unknown when it was changed since, or only a part was read.
+    /// The content as it was last read; `None` if it changed since or was read only in part.
     pub content: Option<String>,
 }
 
@@ -31,28 +31,24 @@ pub struct TodoItem {
     pub status: String,
 }
 
-/// Arguments by which tools read a part of a file.
-const RANGES: &[&str] = &[
-    "offset",
-    "limit",
-    "view_range",
-    "start_line",
-    "end_line",
-    "line_start",
-    "line_end",
-    "ranges",
+/// Arguments with which tools read a part of a file.
+#[rustfmt::skip]
+const RANGE_ARGUMENTS: &[&str] = &[
+    "offset", "limit", "view_range", "start_line", "end_line", "line_start", "line_end", "ranges",
 ];
 
 impl RestoredContext {
-    /// Takes the last used files, todos and plan from the messages that are cut, unless the kept
-    /// ones show them anyway. Walks back only as far as something is still looked for.
+    /// Takes the last used files, todos and plan from the replaced messages, unless the kept ones
+    /// contain them. It walks back only until everything is found.
     pub fn from_messages(cut: &[Message], kept: &[Message], limits: &RestoreLimits) -> Self {
-        let shown: HashSet<&str> = results(kept).flat_map(|result| paths(result)).collect();
+        let shown: HashSet<&str> = results(kept)
+            .flat_map(|result| touched_paths(result))
+            .collect();
         let mut search = RestoreSearch {
             shown,
             files_max: limits.files,
-            todos: calls(kept).rev().find_map(todos).map(|_| Vec::new()),
-            plan: calls(kept).rev().find_map(plan).map(|_| None),
+            todos: calls(kept).rev().find_map(todo_list).map(|_| Vec::new()),
+            plan: calls(kept).rev().find_map(plan_text).map(|_| None),
             ..RestoreSearch::default()
         };
         let blocks = cut
@@ -61,18 +57,18 @@ impl RestoredContext {
             .flat_map(|message| message.blocks.iter().rev());
         for block in blocks {
             match block {
-                Block::ToolUse(call) => search.call(call),
-                Block::ToolResult(result) if !result.is_error => search.result(result),
+                Block::ToolUse(call) => search.add_call(call),
+                Block::ToolResult(result) if !result.is_error => search.add_result(result),
                 _ => {}
             }
-            if search.is_over() {
+            if search.is_complete() {
                 break;
             }
         }
         search.finish()
     }
 
-    /// Returns the text that says all of it within the budget, or `None` when there is nothing to say.
+    /// Returns the context as text within the limits, or `None` if it is empty.
     pub fn to_text(&self, limits: &RestoreLimits) -> Option<String> {
         let mut budget = TextBudget {
             left: limits.tokens.0,
@@ -85,7 +81,7 @@ impl RestoredContext {
             } else {
                 plan.clone()
             };
-            budget.add(&format!("The plan:\n{}\n\n", quoted(&plan)));
+            budget.add(&format!("The plan:\n{}\n\n", fenced_code(&plan)));
         }
         if !self.todos.is_empty() && budget.add("The todo list:\n") {
             for todo in &self.todos {
@@ -103,7 +99,7 @@ impl RestoredContext {
                 let path = &file.path;
                 budget.add(&format!(
                     "\nThe file {path} as it was read:\n{}\n",
-                    quoted(content)
+                    fenced_code(content)
                 ))
             });
             if !shown {
@@ -124,7 +120,7 @@ struct TextBudget {
 }
 
 impl TextBudget {
-    /// Adds a part if there is room for it.
+    /// Appends a part if it fits, and says whether it did.
     fn add(&mut self, part: &str) -> bool {
         let size = estimate(part).0;
         let fits = size <= self.left;
@@ -136,38 +132,39 @@ impl TextBudget {
     }
 }
 
-/// Sets a text off as data, with more backticks than it holds in a row itself.
-fn quoted(text: &str) -> String {
+/// Encloses a text in a code fence that is longer than any run of backticks in it.
+fn fenced_code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let marks = "`".repeat(longest.max(2) + 1);
     format!("{marks}\n{}\n{marks}", text.trim_end())
 }
 
-/// What was found so far on the way back.
+/// The state of the walk back through the replaced messages.
 #[derive(Default)]
 struct RestoreSearch<'a> {
     shown: HashSet<&'a str>,
     files_max: usize,
     files: Vec<RestoredFile>,
-    /// Files that were read, by the call whose arguments say whether all of it was.
+    /// Read files whose call is still to be found; its arguments say whether the whole file was
+    /// read.
     reads: Vec<(&'a CallId, usize)>,
     todos: Option<Vec<TodoItem>>,
     plan: Option<Option<String>>,
 }
 
 impl<'a> RestoreSearch<'a> {
-    fn is_over(&self) -> bool {
+    fn is_complete(&self) -> bool {
         let files = self.files.len() >= self.files_max && self.reads.is_empty();
         files && self.todos.is_some() && self.plan.is_some()
     }
 
-    fn result(&mut self, result: &'a ToolResult) {
-        for path in paths(result) {
+    fn add_result(&mut self, result: &'a ToolResult) {
+        for path in touched_paths(result) {
             let known = self.shown.contains(path) || self.files.iter().any(|f| f.path == path);
             if known || self.files.len() >= self.files_max {
                 continue;
             }
-            let reads = reads(result.tool.as_deref().unwrap_or_default());
+            let reads = is_read_tool(result.tool.as_deref().unwrap_or_default());
             let call = result.call.as_ref();
             let call = call.filter(|_| reads && result.changes.is_empty());
             self.reads.extend(call.map(|call| (call, self.files.len())));
@@ -178,14 +175,18 @@ impl<'a> RestoreSearch<'a> {
         }
     }
 
-    fn call(&mut self, call: &'a ToolUse) {
+    fn add_call(&mut self, call: &'a ToolUse) {
         if self.todos.is_none() {
-            self.todos = todos(call);
+            self.todos = todo_list(call);
         }
         if self.plan.is_none() {
-            self.plan = plan(call).map(Some);
+            self.plan = plan_text(call).map(Some);
         }
-        let is_part = || RANGES.iter().any(|name| names(&call.input, name));
+        let is_part = || {
+            RANGE_ARGUMENTS
+                .iter()
+                .any(|name| has_parameter(&call.input, name))
+        };
         let files = &mut self.files;
         self.reads.retain(|(id, file)| {
             let is_it = **id == call.call;
@@ -197,7 +198,7 @@ impl<'a> RestoreSearch<'a> {
     }
 
     fn finish(mut self) -> RestoredContext {
-        // A result without its call may show a part.
+        // A result without its call may be a part of the file.
         for (_, file) in &self.reads {
             self.files[*file].content = None;
         }
@@ -209,23 +210,26 @@ impl<'a> RestoreSearch<'a> {
     }
 }
 
-/// Says whether arguments name a parameter, without reading them.
-fn names(input: &str, parameter: &str) -> bool {
+/// Says whether JSON arguments contain a parameter, without parsing them.
+fn has_parameter(input: &str, parameter: &str) -> bool {
     input.contains(&format!("\"{parameter}\""))
 }
 
-fn reads(tool: &str) -> bool {
+fn is_read_tool(tool: &str) -> bool {
     let is = |name: &str| tool.eq_ignore_ascii_case(name);
-    holds(tool, "read") || holds(tool, "view") || is("cat") || is("open")
+    contains_ignoring_case(tool, "read")
+        || contains_ignoring_case(tool, "view")
+        || is("cat")
+        || is("open")
 }
 
-/// Says whether a name holds a word in whatever case.
-fn holds(name: &str, word: &str) -> bool {
+/// Says whether a name contains a word, in any letter case.
+fn contains_ignoring_case(name: &str, word: &str) -> bool {
     let mut windows = name.as_bytes().windows(word.len());
     windows.any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-fn paths(result: &ToolResult) -> Vec<&str> {
+fn touched_paths(result: &ToolResult) -> Vec<&str> {
     let changed = result.changes.iter().map(|change| change.path.as_str());
     let mut paths: Vec<_> = changed.collect();
     if paths.is_empty() {
@@ -250,9 +254,9 @@ fn calls(messages: &[Message]) -> impl DoubleEndedIterator<Item = &ToolUse> {
     })
 }
 
-/// Reads the list of a tool that keeps todos, by the names that agents use.
-fn todos(call: &ToolUse) -> Option<Vec<TodoItem>> {
-    let input = planning(call)?;
+/// Parses the list of a todo or planning tool, by the argument names that agents use.
+fn todo_list(call: &ToolUse) -> Option<Vec<TodoItem>> {
+    let input = planning_arguments(call)?;
     let lists = ["todos", "plan", "items", "tasks"];
     let list = lists.iter().find_map(|name| input.get(name)?.as_array())?;
     let text = |todo: &Value| {
@@ -273,13 +277,17 @@ fn todos(call: &ToolUse) -> Option<Vec<TodoItem>> {
     Some(list.iter().filter_map(todo).collect())
 }
 
-fn plan(call: &ToolUse) -> Option<String> {
-    let plan = planning(call)?.get("plan")?.as_str()?.trim().to_owned();
+fn plan_text(call: &ToolUse) -> Option<String> {
+    let plan = planning_arguments(call)?
+        .get("plan")?
+        .as_str()?
+        .trim()
+        .to_owned();
     (!plan.is_empty()).then_some(plan)
 }
 
-fn planning(call: &ToolUse) -> Option<Value> {
-    if !holds(&call.tool, "todo") && !holds(&call.tool, "plan") {
+fn planning_arguments(call: &ToolUse) -> Option<Value> {
+    if !contains_ignoring_case(&call.tool, "todo") && !contains_ignoring_case(&call.tool, "plan") {
         return None;
     }
     serde_json::from_str(&call.input).ok()

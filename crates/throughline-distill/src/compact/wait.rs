@@ -1,31 +1,31 @@
-//! Waiting for a running extraction, so that the summary is as fresh as it can be.
+//! Waits for a running summary update, so that a compaction uses the latest summary.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// The longest a compaction waits.
+/// The maximum time that a compaction waits.
 pub const WAIT_MAX: SignedDuration = SignedDuration::from_secs(15);
-/// An extraction that runs for this long is not waited for: it died.
+/// An update that has been running for this long is considered dead.
 pub const STALE_AFTER: SignedDuration = SignedDuration::from_secs(60);
-/// How long to sleep before looking again.
+/// The time between two checks.
 pub const POLL_INTERVAL: SignedDuration = SignedDuration::from_millis(200);
 
-/// Whether somebody writes the session's summary right now.
+/// Whether a process is writing the summary of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtractionStatus {
     Idle,
     Running { since: Timestamp },
 }
 
-/// What to do about it.
+/// Whether to wait for a running update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitDecision {
-    /// Compact with the summary as it is.
+    /// Compact with the current summary.
     Proceed,
-    /// Look again after this time.
+    /// Check again after this time.
     Wait(SignedDuration),
 }
 
-/// Decides whether to wait, for a compaction that was asked for at `asked`.
+/// Decides whether a compaction that was requested at `asked` waits.
 pub fn decide_wait(extraction: ExtractionStatus, asked: Timestamp, now: Timestamp) -> WaitDecision {
     let ExtractionStatus::Running { since } = extraction else {
         return WaitDecision::Proceed;
@@ -37,7 +37,8 @@ pub fn decide_wait(extraction: ExtractionStatus, asked: Timestamp, now: Timestam
     WaitDecision::Wait(left.min(POLL_INTERVAL))
 }
 
-/// Waits until the extraction has ended or patience has. The clock and the sleep are the caller's.
+/// Waits until the update has ended or the maximum time has passed. The caller provides clock and
+/// sleep.
 pub fn wait_for_extraction(
     mut look: impl FnMut() -> ExtractionStatus,
     mut now: impl FnMut() -> Timestamp,

@@ -1,14 +1,16 @@
-//! The digest: what was asked, what was done, what went wrong, how it ended.
+//! Builds digests: what the user asked, what the agent did, which errors occurred, how the session
+//! ended.
 //!
-//! [`digest`] is a pure function of a session and its records. It sees each record once, in the
-//! order of the log: [`account`] gathers, [`call`] says what a tool call is, [`talk`] what a prompt
-//! says of the work so far, [`verdict`] how it ended. [`digest_pending`] is the stage.
+//! [`digest`] is a pure function of a session and its records. It reads each record once, in log
+//! order. [`builder`] collects, [`call_kind`] classifies tool calls, [`mood`] classifies prompts,
+//! and [`outcome`] judges how the session ended. [`digest_pending`] is the stage that digests
+//! finished sessions.
 
-mod account;
-mod call;
+mod builder;
+mod call_kind;
+mod mood;
+mod outcome;
 mod stage;
-mod talk;
-mod verdict;
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +18,7 @@ mod tests;
 use memory::{Digest, Session};
 use store::StoredRecord;
 
-pub use self::account::DigestBuilder;
+pub use self::builder::DigestBuilder;
 pub use self::stage::{DigestOptions, DigestReport, digest_pending};
 
 /// Returns the digest of a session.
@@ -31,8 +33,8 @@ pub fn digest<'r>(
     account.finish(session)
 }
 
-/// Returns a text on one line, cut to so many characters.
-fn short(text: &str, chars_max: usize) -> String {
+/// Returns a text on one line, cut between words to a number of characters.
+fn shorten(text: &str, chars_max: usize) -> String {
     let mut out = String::new();
     let mut chars = 0;
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! The stage: digests for the sessions that have gone quiet.
+//! The stage that digests sessions once they are finished.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,35 +11,35 @@ use store::{PendingDigest, Store, Ticket, UsageFilter};
 
 use super::DigestBuilder;
 
-/// What the stage did.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DigestReport {
-    /// Sessions that have a current digest now and had none before.
+    /// The number of sessions that got a current digest.
     pub analyzed: usize,
-    /// Sessions whose records could not be read, and why. They stay as they are.
+    /// Sessions whose records could not be read, with the error. Their digests stay unchanged.
     pub failed: Vec<(SessionId, String)>,
 }
 
-/// How digests are made.
+/// The options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct DigestOptions<'a> {
-    /// A session in which nothing has happened for so long is finished.
+    /// A session that has been inactive for this long is finished.
     pub quiet_for: SignedDuration,
-    /// What tokens cost where the log does not say it.
+    /// The price list for sessions whose log states no cost.
     pub prices: &'a Prices,
     pub threads: usize,
-    /// Set from outside to stop early.
+    /// Stops the run early once it is set.
     pub stop: &'a AtomicBool,
 }
 
-/// Makes the digests of sessions that are finished.
+/// Digests the finished sessions that have no current digest.
 pub fn digest_pending(
     store: &Store,
     terms: &DigestOptions<'_>,
     now: Timestamp,
 ) -> store::Result<DigestReport> {
     let pending = store.pending_digests(digest::VERSION, now - terms.quiet_for, now)?;
-    let costs = costs(store, terms.prices, &pending)?;
+    let costs = session_costs(store, terms.prices, &pending)?;
     let stop = terms.stop;
     let threads = terms.threads;
     let next = AtomicUsize::new(0);
@@ -50,7 +50,7 @@ pub fn digest_pending(
             let Some(pending) = pending.get(next.fetch_add(1, Ordering::Relaxed)) else {
                 return;
             };
-            match one(store, pending, costs.get(&pending.session.id), now) {
+            match digest_session(store, pending, costs.get(&pending.session.id), now) {
                 Ok(ticket) => lock(&tickets).push(ticket),
                 Err(error) => lock(&failed).push((pending.session.id.clone(), error.to_string())),
             }
@@ -75,8 +75,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns what the sessions cost, where anything is known of it.
-fn costs(
+/// Returns the known costs of the sessions.
+fn session_costs(
     store: &Store,
     prices: &Prices,
     pending: &[PendingDigest],
@@ -103,7 +103,7 @@ fn costs(
     Ok(costs)
 }
 
-fn one(
+fn digest_session(
     store: &Store,
     pending: &PendingDigest,
     cost_usd: Option<&f64>,

@@ -219,7 +219,8 @@ proptest! {
     fn any_session_has_a_small_digest(
         lines in prop::collection::vec(("[ua$er.!x]", "[ -~]{0,300}"), 0..150)
     ) {
-        let transcript: Vec<_> = lines.iter().map(|(mark, text)| format!("{mark} {text}")).collect();
+        let lines = lines.iter().map(|(mark, text)| format!("{mark} {text}"));
+        let transcript: Vec<_> = lines.collect();
         let records = records(&transcript.join("\n"));
         let made = digest(&session(), &records);
         prop_assert_eq!(&made, &digest(&session(), &records));

@@ -1,7 +1,7 @@
-//! What the user said for good.
+//! Lasting statements of the user.
 //!
-//! A prompt is cut into sentences, without code, quotations and pastes. A sentence is a fact when
-//! it begins like one of the [`RULES`] and nothing in it ties it to the moment: "don't touch that
+//! A prompt is split into sentences, without code, quotations and pastes. A sentence is a fact if
+//! it matches one of the [`STATEMENT_RULES`] and no word ties it to the moment: "don't touch that
 //! line now" is an instruction, "never commit to main" is a preference.
 
 mod rules;
@@ -16,34 +16,34 @@ use self::rules::{
 };
 use self::sentences::sentences;
 
-/// A longer prompt is mostly pasted; only its beginning is read.
+/// Only the first bytes of a prompt are read: a longer one is mostly pasted.
 const PROMPT_BYTES_MAX: usize = 4 << 10;
-/// A fact of fewer words says nothing.
+/// A fact with fewer words has no content.
 const WORDS_MIN: usize = 3;
 
-/// Returns the statements of a prompt that hold for good.
+/// Returns the lasting statements of a prompt.
 pub fn statements(prompt: &str) -> Vec<(FactKind, String)> {
     let prompt = &prompt[..prompt.floor_char_boundary(PROMPT_BYTES_MAX)];
     sentences(prompt)
         .into_iter()
-        .filter_map(|sentence| statement(&sentence))
+        .filter_map(|sentence| parse_statement(&sentence))
         .collect()
 }
 
-fn statement(sentence: &str) -> Option<(FactKind, String)> {
+fn parse_statement(sentence: &str) -> Option<(FactKind, String)> {
     let lower = sentence.to_lowercase().replace('’', "'");
     let corrected = CORRECTION_PREFIXES
         .iter()
         .find_map(|begin| lower.strip_prefix(begin));
     let said = corrected.unwrap_or(&lower).trim_start();
-    if is_passing(said) || is_tale(said) || is_hostile(said) {
+    if is_momentary(said) || is_narrative(said) || is_injection(said) {
         return None;
     }
     let kind = STATEMENT_RULES
         .iter()
         .find(|rule| rule.matches_sentence(said))
         .map(|rule| rule.kind)
-        .or_else(|| chooses(said).then_some(FactKind::Preference))?;
+        .or_else(|| is_choice(said).then_some(FactKind::Preference))?;
     let kind = if corrected.is_some() {
         FactKind::Correction
     } else {
@@ -54,7 +54,7 @@ fn statement(sentence: &str) -> Option<(FactKind, String)> {
         .checked_sub(said.len())
         .filter(|at| sentence.is_char_boundary(*at));
     let text = start.map_or(said, |at| &sentence[at..]);
-    let text = without_lead(text)
+    let text = strip_lead_in(text)
         .trim_end_matches(['.', '!', ',', ';', ':'])
         .trim();
     let words = text.split_whitespace().count();
@@ -63,8 +63,8 @@ fn statement(sentence: &str) -> Option<(FactKind, String)> {
         .then(|| (kind, text.to_owned()))
 }
 
-/// Says whether "always" or "never" at the beginning is told of something.
-fn is_tale(said: &str) -> bool {
+/// Says whether a leading "always" or "never" starts a description instead of a rule.
+fn is_narrative(said: &str) -> bool {
     let mut words = said.split_whitespace();
     let begins = words
         .next()
@@ -75,8 +75,8 @@ fn is_tale(said: &str) -> bool {
             .is_none_or(|word| NARRATIVE_WORDS.contains(&word))
 }
 
-/// "Remember that X" is X.
-fn without_lead(text: &str) -> &str {
+/// Turns "remember that X" into X.
+fn strip_lead_in(text: &str) -> &str {
     let lower = text.to_lowercase();
     let notes = STATEMENT_RULES
         .iter()
@@ -91,8 +91,8 @@ fn without_lead(text: &str) -> &str {
     }
 }
 
-/// "Use X, not Y" of two things that exclude each other.
-fn chooses(said: &str) -> bool {
+/// Recognizes "use X, not Y" for two alternatives.
+fn is_choice(said: &str) -> bool {
     let words: Vec<_> = memory::words::split_words(said).collect();
     if words.first().map(String::as_str) != Some("use") {
         return false;
@@ -108,8 +108,8 @@ fn chooses(said: &str) -> bool {
     rejected.is_some_and(|rejected| are_alternatives(chosen, rejected))
 }
 
-/// Says whether a sentence asks, hedges, or speaks of the moment.
-fn is_passing(said: &str) -> bool {
+/// Says whether a sentence is a question, hedges, or refers to the moment.
+fn is_momentary(said: &str) -> bool {
     let hedges = [
         "maybe ",
         "perhaps ",
@@ -129,8 +129,9 @@ fn is_passing(said: &str) -> bool {
     memory::words::split_words(&rest).any(|word| MOMENTARY_WORDS.contains(&word.as_str()))
 }
 
-/// What a user states may be an order for good; it must not be one of those that nobody means.
-fn is_hostile(said: &str) -> bool {
+/// Says whether a sentence looks like a prompt injection, such as one in a pasted text. A standing
+/// order alone is what a preference looks like.
+fn is_injection(said: &str) -> bool {
     match hygiene::instruction_pattern(said) {
         None | Some(InstructionPattern::Standing) => false,
         Some(

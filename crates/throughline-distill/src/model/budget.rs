@@ -1,43 +1,46 @@
-//! Whether a model may be asked at all: the switch, the day's tokens, the day's money, and a pause after
-//! failures in a row.
+//! Decides whether a model may be used: by configuration, by the tokens and the money spent today,
+//! and by a cooldown after repeated failures.
 
 use jiff::{SignedDuration, Timestamp};
 use memory::{Prices, Usage};
 use store::{ModelCall, ModelSpending};
 use thiserror::Error;
 
-/// What may be spent in a day.
+/// The daily limits of model use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelBudget {
     pub enabled: bool,
     pub daily_tokens: u64,
     pub daily_usd: f64,
-    /// The model runs on the user's own machine: it costs nothing.
+    /// The model runs on the user's machine or subscription and costs nothing.
     pub is_free: bool,
 }
 
-/// Why a model is not asked.
+/// Why a request is not allowed.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum BudgetError {
-    #[error("models are switched off")]
+    #[error("models are disabled")]
     Disabled,
-    #[error("today's budget of {limit} tokens has {left} left, and this needs up to {needed}")]
+    #[error("daily token budget exceeded: {needed} needed, {left} of {limit} left")]
     TokensExceeded { limit: u64, left: u64, needed: u64 },
-    #[error("today's budget of ${limit:.2} has ${left:.2} left, and this may cost ${needed:.2}")]
+    #[error("daily budget exceeded: ${needed:.2} needed, ${left:.2} of ${limit:.2} left")]
     MoneyExceeded { limit: f64, left: f64, needed: f64 },
-    #[error("the price of {model} is not known, so a budget in money cannot be kept")]
+    #[error("the price of {model} is unknown, so the daily budget in US dollars cannot be checked")]
     UnknownPrice { model: String },
-    #[error("the model failed {FAILURES_MAX} times in a row; it is left alone until {until}")]
+    #[error(
+        "the model failed {FAILURES_MAX} times in a row; the next request is sent after {until}"
+    )]
     CoolingDown { until: Timestamp },
 }
 
 /// After this many failures in a row …
-pub const FAILURES_MAX: usize = 5;
-/// … nobody asks for this long.
-pub const COOLDOWN: SignedDuration = SignedDuration::from_mins(10);
+pub(super) const FAILURES_MAX: usize = 5;
+/// … no request is sent for this long.
+pub(super) const COOLDOWN: SignedDuration = SignedDuration::from_mins(10);
 
 impl ModelBudget {
-    /// Decides whether a call of about `input` tokens, with an answer of at most `output`, fits.
+    /// Checks whether a request of about `input` tokens with a reply of at most `output` is
+    /// allowed.
     pub fn check(
         &self,
         spent: ModelSpending,
@@ -84,7 +87,7 @@ impl ModelBudget {
         Ok(())
     }
 
-    /// Returns what a call cost.
+    /// Returns the cost of a request, if it is known.
     pub fn cost(&self, usage: &Usage, model: &str, prices: &Prices) -> Option<f64> {
         if self.is_free {
             return Some(0.0);
@@ -93,8 +96,8 @@ impl ModelBudget {
     }
 }
 
-/// Leaves a model alone that has failed again and again. `calls` has the latest first.
-pub fn check_cooldown(calls: &[ModelCall], now: Timestamp) -> Result<(), BudgetError> {
+/// Rejects requests for some time after repeated failures. `calls` has the latest first.
+pub(super) fn check_cooldown(calls: &[ModelCall], now: Timestamp) -> Result<(), BudgetError> {
     let failed = calls.iter().take_while(|call| call.outcome != "ok").count();
     let Some(latest) = calls.first().filter(|_| failed >= FAILURES_MAX) else {
         return Ok(());

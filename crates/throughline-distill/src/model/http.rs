@@ -1,4 +1,4 @@
-//! Requests over HTTP, answered line by line, with limits on time and size.
+//! HTTP requests whose responses are read line by line, with limits on time and size.
 
 use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
@@ -8,13 +8,13 @@ use thiserror::Error;
 
 use super::{ModelError, ModelFailure};
 
-/// The longest answer that is read.
-pub const BODY_BYTES_MAX: u64 = 16 << 20;
+/// The maximum size of a response.
+pub(super) const BODY_BYTES_MAX: u64 = 16 << 20;
 const ERROR_BYTES_MAX: u64 = 64 << 10;
-/// As much of a provider's complaint as is worth showing.
-const SAID_CHARS_MAX: usize = 300;
+/// The maximum length of a provider's error message in ours.
+const EXCERPT_CHARS_MAX: usize = 300;
 
-/// A key to a provider. It is shown nowhere.
+/// The API key of a provider. It is never printed.
 #[derive(Clone)]
 pub struct ApiKey(String);
 
@@ -23,7 +23,7 @@ impl ApiKey {
         Self(key.into().trim().to_owned())
     }
 
-    pub(super) fn expose(&self) -> &str {
+    fn expose(&self) -> &str {
         &self.0
     }
 }
@@ -34,19 +34,19 @@ impl std::fmt::Debug for ApiKey {
     }
 }
 
-/// Where a provider is reached.
+/// The address of a provider, with its key.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     base: String,
-    pub(super) key: Option<ApiKey>,
+    key: Option<ApiKey>,
 }
 
-/// Why an address is not used.
+/// Why an endpoint is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum EndpointError {
-    #[error("{0:?} is no address that begins with http:// or https://")]
+    #[error("{0:?} is not an http:// or https:// URL")]
     NotHttp(String),
-    #[error("a key is not sent to {0} without https")]
+    #[error("refusing to send an API key to {0} without https")]
     KeyWithoutTls(String),
 }
 
@@ -63,11 +63,15 @@ impl Endpoint {
         Ok(Self { base, key })
     }
 
+    pub(super) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
     pub(super) fn is_openai(&self) -> bool {
         self.base.starts_with("https://api.openai.com")
     }
 
-    fn key(&self) -> &str {
+    pub(super) fn key(&self) -> &str {
         self.key.as_ref().map_or("", ApiKey::expose)
     }
 }
@@ -82,18 +86,18 @@ fn is_loopback(base: &str) -> bool {
     matches!(host, "localhost" | "::1") || host.starts_with("127.")
 }
 
-/// Whether a line was the last one that matters.
+/// Whether to read the next line of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamControl {
+pub(super) enum StreamControl {
     Continue,
     Done,
 }
 
-/// Sends a request and hands over the answer line by line, until `line` says that it is done.
-pub fn post_streaming(
+/// Sends a request and calls `line` with each line of the response until it returns `Done`.
+pub(super) fn post_streaming(
     endpoint: &Endpoint,
     path: &str,
-    headers: &[(&str, &str)],
+    headers: &[(&str, String)],
     body: &Value,
     timeout: Duration,
     mut line: impl FnMut(&str) -> Result<StreamControl, ModelFailure>,
@@ -101,7 +105,7 @@ pub fn post_streaming(
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(timeout))
         .http_status_as_error(false)
-        // A redirect would carry the key elsewhere.
+        // A redirect would send the key to another host.
         .max_redirects(0)
         .user_agent(concat!("throughline/", env!("CARGO_PKG_VERSION")));
     let config = if is_loopback(&endpoint.base) {
@@ -114,12 +118,12 @@ pub fn post_streaming(
         .post(format!("{}{path}", endpoint.base))
         .header("content-type", "application/json");
     for (name, value) in headers {
-        request = request.header(*name, *value);
+        request = request.header(*name, value);
     }
-    let response = request.send(body.to_string()).map_err(failure)?;
+    let response = request.send(body.to_string()).map_err(transport_error)?;
     let status = response.status().as_u16();
     if status != 200 {
-        return Err(complaint(endpoint, response));
+        return Err(status_error(endpoint, response));
     }
     let reader = response.into_body().into_reader().take(BODY_BYTES_MAX + 1);
     let mut lines = BufReader::new(reader);
@@ -128,7 +132,7 @@ pub fn post_streaming(
         text.clear();
         let read = lines
             .read_until(b'\n', &mut text)
-            .map_err(|error| failure(error.into()))?;
+            .map_err(|error| transport_error(error.into()))?;
         total += read as u64;
         if total > BODY_BYTES_MAX {
             return Err(ModelFailure::TooLarge(BODY_BYTES_MAX).into());
@@ -143,8 +147,9 @@ pub fn post_streaming(
     }
 }
 
-/// Hands over the data of server-sent events. What each is stands in its data too.
-pub fn parse_events(
+/// Returns a line reader that parses server-sent events and passes on their data. The event names
+/// are ignored, because the data contains the type too.
+pub(super) fn parse_events(
     mut event: impl FnMut(&Value) -> Result<StreamControl, ModelFailure>,
 ) -> impl FnMut(&str) -> Result<StreamControl, ModelFailure> {
     move |line| {
@@ -153,7 +158,7 @@ pub fn parse_events(
             if line.is_empty() || known.iter().any(|known| line.starts_with(known)) {
                 return Ok(StreamControl::Continue);
             }
-            return Err(ModelFailure::InvalidResponse(said(line)));
+            return Err(ModelFailure::InvalidResponse(excerpt(line)));
         };
         match data.trim() {
             "[DONE]" => Ok(StreamControl::Done),
@@ -162,12 +167,22 @@ pub fn parse_events(
     }
 }
 
-pub fn parse_json(text: &str) -> Result<Value, ModelFailure> {
+/// Returns a line reader for a stream of one JSON object per line.
+pub(super) fn parse_lines(
+    mut object: impl FnMut(&Value) -> Result<StreamControl, ModelFailure>,
+) -> impl FnMut(&str) -> Result<StreamControl, ModelFailure> {
+    move |line| match line.trim() {
+        "" => Ok(StreamControl::Continue),
+        line => object(&parse_json(line)?),
+    }
+}
+
+fn parse_json(text: &str) -> Result<Value, ModelFailure> {
     serde_json::from_str(text).map_err(|error| ModelFailure::InvalidResponse(error.to_string()))
 }
 
-/// Reads an error that a provider reports inside of an answer.
-pub fn provider_error(error: &Value) -> ModelFailure {
+/// Reads an error that a provider reports inside a stream.
+pub(super) fn provider_error(error: &Value) -> ModelFailure {
     let text = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
     let kind = if text("type").is_empty() {
         text("code")
@@ -180,11 +195,11 @@ pub fn provider_error(error: &Value) -> ModelFailure {
         } else {
             kind.to_owned()
         },
-        said: said(text("message")),
+        message: excerpt(text("message")),
     }
 }
 
-fn complaint(endpoint: &Endpoint, response: ureq::http::Response<ureq::Body>) -> ModelError {
+fn status_error(endpoint: &Endpoint, response: ureq::http::Response<ureq::Body>) -> ModelError {
     let status = response.status().as_u16();
     let header = response.headers().get("retry-after");
     let seconds = header.and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
@@ -193,7 +208,7 @@ fn complaint(endpoint: &Endpoint, response: ureq::http::Response<ureq::Body>) ->
         .map(Duration::from_secs_f64);
     let mut body = Vec::new();
     let mut reader = response.into_body().into_reader().take(ERROR_BYTES_MAX);
-    // Half a complaint says as much as none: the status is what counts.
+    // The body is only for the message, so a partial one is good enough.
     let _partial = reader.read_to_end(&mut body);
     let text = String::from_utf8_lossy(&body);
     let message = serde_json::from_str::<Value>(&text).ok().and_then(|value| {
@@ -201,22 +216,26 @@ fn complaint(endpoint: &Endpoint, response: ureq::http::Response<ureq::Body>) ->
         let message = error.get("message").unwrap_or(error).as_str()?;
         Some(message.to_owned())
     });
-    let mut text = said(message.as_deref().unwrap_or(&text));
+    let mut text = excerpt(message.as_deref().unwrap_or(&text));
     if !endpoint.key().is_empty() {
         text = text.replace(endpoint.key(), "[key]");
     }
     ModelError {
         retry_after,
-        ..ModelFailure::Status { status, said: text }.into()
+        ..ModelFailure::Status {
+            status,
+            message: text,
+        }
+        .into()
     }
 }
 
-fn said(text: &str) -> String {
+pub(super) fn excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(SAID_CHARS_MAX).collect()
+    line.chars().take(EXCERPT_CHARS_MAX).collect()
 }
 
-fn failure(error: ureq::Error) -> ModelError {
+fn transport_error(error: ureq::Error) -> ModelError {
     match error {
         ureq::Error::Timeout(_) => ModelFailure::Timeout,
         ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
@@ -226,7 +245,7 @@ fn failure(error: ureq::Error) -> ModelError {
             ModelFailure::ConnectionDropped
         }
         ureq::Error::Protocol(error) => ModelFailure::InvalidResponse(error.to_string()),
-        error => ModelFailure::Connection(said(&error.to_string())),
+        error => ModelFailure::Connection(excerpt(&error.to_string())),
     }
     .into()
 }

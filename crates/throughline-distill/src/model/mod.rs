@@ -1,19 +1,22 @@
-//! Models, asked over their own wire formats: [`anthropic`], [`chat`] and [`responses`] (OpenAI and
-//! what is compatible with it, llama.cpp too), [`ollama`].
+//! Clients for language models and the rules for using them.
 //!
-//! A [`Model`] is asked once and answers once; [`http`] carries it, with limits on time and size.
-//! [`retry`] decides whether to ask again, [`budget`] whether to ask at all, and [`ask`] does both
-//! and enters every call into the ledger. Nothing here reads a clock, sleeps or knows an environment:
-//! those are the caller's.
+//! A [`Model`] completes a conversation once. [`HttpModel`] is one that is reached over HTTP, in
+//! the wire format of [`anthropic`], of [`chat`] or [`responses`] (OpenAI and compatible servers
+//! such as llama.cpp), or of [`ollama`]; [`http`] transports it with limits on time and size.
+//! [`budget`] decides whether a request is allowed, [`retry`] whether it is repeated, and
+//! [`session`] applies both and records every call in the ledger. Nothing here reads a clock or
+//! the environment: the caller provides time and sleep.
 
-pub mod anthropic;
-pub mod ask;
-pub mod budget;
-pub mod chat;
-pub mod http;
-pub mod ollama;
-pub mod responses;
-pub mod retry;
+mod anthropic;
+mod budget;
+mod chat;
+mod completion;
+mod http;
+mod http_model;
+mod ollama;
+mod responses;
+mod retry;
+mod session;
 
 use std::time::Duration;
 
@@ -21,16 +24,17 @@ use memory::Usage;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use self::ask::{ModelClock, ModelSession, ModelUnavailable};
-pub use self::budget::ModelBudget;
-pub use self::http::{ApiKey, Endpoint};
+pub use self::budget::{BudgetError, ModelBudget};
+pub use self::http::{ApiKey, Endpoint, EndpointError};
+pub use self::http_model::{HttpModel, WireFormat};
+pub use self::session::{ModelClock, ModelSession, ModelUnavailable};
 
-/// Something that continues a conversation.
+/// A language model that completes conversations.
 pub trait Model: std::fmt::Debug + Send + Sync {
-    /// The model's name, as it is priced.
+    /// Returns the name of the model, as in the price list.
     fn name(&self) -> &str;
 
-    /// Asks once, within a time.
+    /// Sends one request and returns the completion within the timeout.
     fn complete(
         &self,
         request: &CompletionRequest,
@@ -38,15 +42,15 @@ pub trait Model: std::fmt::Debug + Send + Sync {
     ) -> Result<Completion, ModelError>;
 }
 
-/// A conversation to be continued.
+/// A conversation to complete.
 #[derive(Clone, Debug, Default)]
 pub struct CompletionRequest {
     pub system: String,
     pub turns: Vec<ModelTurn>,
     pub tool: Option<ModelTool>,
     pub max_tokens: u32,
-    /// The request of the conversation that this one was forked from, as it was sent. Its system
-    /// prompt, tools and messages stay in front, untouched, so that the provider's cache knows them.
+    /// The request that this conversation continues, as it was sent. Its system prompt, tools and
+    /// messages come first and unchanged, so that they hit the provider's prompt cache.
     pub parent_request: Option<Value>,
 }
 
@@ -60,7 +64,7 @@ pub enum ModelTurn {
     Results(Vec<ToolOutput>),
 }
 
-/// A tool that the model may call.
+/// A tool that the model can call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelTool {
     pub name: String,
@@ -75,11 +79,11 @@ pub struct ModelToolCall {
     pub input: Value,
 }
 
-/// What a call came to.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolOutput {
     pub call: String,
-    /// Some formats join by the tool's name.
+    /// Some wire formats join results to calls by the name of the tool.
     pub tool: String,
     pub text: String,
     pub is_error: bool,
@@ -90,43 +94,43 @@ pub struct Completion {
     pub text: String,
     pub calls: Vec<ModelToolCall>,
     pub usage: Usage,
-    /// It ended because it was long enough, not because it was done.
+    /// The reply reached the maximum length before it was complete.
     pub truncated: bool,
 }
 
-/// Why there is no answer.
+/// A failed request.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("{failure}")]
 pub struct ModelError {
     pub failure: ModelFailure,
-    /// What was used all the same: half a stream is billed too.
+    /// The tokens used nevertheless: a partial stream is billed too.
     pub usage: Usage,
-    /// How long the provider asks to wait.
+    /// The delay that the provider asks for.
     pub retry_after: Option<Duration>,
 }
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ModelFailure {
-    #[error("the model did not answer in time")]
+    #[error("the request timed out")]
     Timeout,
-    #[error("the connection failed: {0}")]
+    #[error("connection failed: {0}")]
     Connection(String),
-    #[error("the provider answered {status}: {said}")]
-    Status { status: u16, said: String },
-    #[error("the answer ended in the middle")]
+    #[error("the provider returned HTTP status {status}: {message}")]
+    Status { status: u16, message: String },
+    #[error("the connection closed before the reply was complete")]
     ConnectionDropped,
-    #[error("the answer cannot be read: {0}")]
+    #[error("invalid response: {0}")]
     InvalidResponse(String),
-    #[error("the answer is larger than {0} bytes")]
+    #[error("the response is larger than {0} bytes")]
     TooLarge(u64),
-    #[error("the provider reported {kind}: {said}")]
-    ProviderError { kind: String, said: String },
-    #[error("the program is being ended")]
+    #[error("the provider reported {kind}: {message}")]
+    ProviderError { kind: String, message: String },
+    #[error("cancelled")]
     Cancelled,
 }
 
 impl ModelFailure {
-    /// The name in the ledger.
+    /// Returns the name used in the ledger.
     pub fn ledger_name(&self) -> String {
         match self {
             Self::Timeout => "timeout".to_owned(),
@@ -140,7 +144,7 @@ impl ModelFailure {
         }
     }
 
-    /// Says whether asking again may help.
+    /// Says whether a retry may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Timeout
@@ -169,15 +173,6 @@ impl From<ModelFailure> for ModelError {
             retry_after: None,
         }
     }
-}
-
-/// Reads a call's arguments, which come as text.
-fn arguments(text: &str) -> Value {
-    if text.trim().is_empty() {
-        return Value::Object(serde_json::Map::new());
-    }
-    // What is no JSON reaches the gate as it is and is denied there, in words.
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
 #[cfg(test)]

@@ -1,58 +1,23 @@
-//! OpenAI's responses.
+//! The wire format of OpenAI's responses API.
 
-use std::time::Duration;
-
+use memory::Usage;
 use serde_json::{Value, json};
 
-use super::chat::authorization_header;
-use super::http::{self, Endpoint, StreamControl};
-use super::{
-    Completion, CompletionRequest, Model, ModelError, ModelFailure, ModelToolCall, ModelTurn,
-    arguments,
-};
+use super::completion::{PartialCompletion, elements, number, parse_arguments, text};
+use super::http::{StreamControl, provider_error};
+use super::{CompletionRequest, ModelFailure, ModelToolCall, ModelTurn};
 
-/// A model that speaks `POST /responses`.
-#[derive(Clone, Debug)]
-pub struct Responses {
-    pub endpoint: Endpoint,
-    pub model: String,
-}
+pub(super) const PATH: &str = "/responses";
 
-impl Model for Responses {
-    fn name(&self) -> &str {
-        &self.model
-    }
-
-    fn complete(
-        &self,
-        request: &CompletionRequest,
-        timeout: Duration,
-    ) -> Result<Completion, ModelError> {
-        let bearer = authorization_header(&self.endpoint);
-        let headers: &[(&str, &str)] = match &bearer {
-            Some(bearer) => &[("authorization", bearer)],
-            None => &[],
-        };
-        let mut reply = Completion::default();
-        let body = body(&self.model, request);
-        let lines = http::parse_events(|event| read(event, &mut reply));
-        let sent =
-            http::post_streaming(&self.endpoint, "/responses", headers, &body, timeout, lines);
-        let usage = reply.usage;
-        sent.map_err(|error| ModelError { usage, ..error })?;
-        Ok(reply)
-    }
-}
-
-fn body(model: &str, request: &CompletionRequest) -> Value {
-    let input: Vec<Value> = request.turns.iter().flat_map(turn).collect();
+pub(super) fn body(model: &str, request: &CompletionRequest) -> Value {
+    let input: Vec<Value> = request.turns.iter().flat_map(turn_items).collect();
     let mut body = json!({
         "model": model,
         "instructions": request.system,
         "input": input,
         "max_output_tokens": request.max_tokens,
         "stream": true,
-        // Nothing is to stay with the provider.
+        // The provider must not store the conversation.
         "store": false,
     });
     if let Some(tool) = &request.tool {
@@ -64,7 +29,7 @@ fn body(model: &str, request: &CompletionRequest) -> Value {
     body
 }
 
-fn turn(turn: &ModelTurn) -> Vec<Value> {
+fn turn_items(turn: &ModelTurn) -> Vec<Value> {
     match turn {
         ModelTurn::User(text) => vec![json!({"type": "message", "role": "user",
             "content": [{"type": "input_text", "text": text}]})],
@@ -80,61 +45,61 @@ fn turn(turn: &ModelTurn) -> Vec<Value> {
             }));
             items
         }
-        ModelTurn::Results(answers) => (answers.iter())
-            .map(|answer| {
-                json!({"type": "function_call_output", "call_id": answer.call,
-                    "output": answer.text})
+        ModelTurn::Results(outputs) => (outputs.iter())
+            .map(|output| {
+                json!({"type": "function_call_output", "call_id": output.call,
+                    "output": output.text})
             })
             .collect(),
     }
 }
 
-/// Finished items are told whole, so the pieces before them need not be gathered.
-fn read(event: &Value, reply: &mut Completion) -> Result<StreamControl, ModelFailure> {
-    match event["type"].as_str().unwrap_or_default() {
-        "response.output_item.done" => item(&event["item"], reply),
+/// Reads an event. Complete items repeat their content, so the deltas before them are ignored.
+pub(super) fn read_event(
+    event: &Value,
+    partial: &mut PartialCompletion,
+) -> Result<StreamControl, ModelFailure> {
+    let usage = &event["response"]["usage"];
+    match text(event, "type") {
+        "response.output_item.done" => read_item(&event["item"], partial),
         "response.completed" | "response.incomplete" => {
-            usage(&event["response"]["usage"], reply);
-            reply.truncated = event["type"] == "response.incomplete";
+            partial.completion.usage = read_usage(usage);
+            partial.completion.truncated = event["type"] == "response.incomplete";
             return Ok(StreamControl::Done);
         }
         "response.failed" => {
-            usage(&event["response"]["usage"], reply);
-            return Err(http::provider_error(&event["response"]["error"]));
+            partial.completion.usage = read_usage(usage);
+            return Err(provider_error(&event["response"]["error"]));
         }
-        "error" => return Err(http::provider_error(event)),
+        "error" => return Err(provider_error(event)),
         _ => {}
     }
     Ok(StreamControl::Continue)
 }
 
-fn item(item: &Value, reply: &mut Completion) {
-    match item["type"].as_str().unwrap_or_default() {
+fn read_item(item: &Value, partial: &mut PartialCompletion) {
+    match text(item, "type") {
         "message" => {
-            for part in item["content"].as_array().into_iter().flatten() {
-                reply.text += part["text"].as_str().unwrap_or_default();
-            }
+            let parts = elements(item, "content").map(|part| text(part, "text"));
+            partial.completion.text.extend(parts);
         }
-        "function_call" => reply.calls.push(ModelToolCall {
-            id: item["call_id"].as_str().unwrap_or_default().to_owned(),
-            tool: item["name"].as_str().unwrap_or_default().to_owned(),
-            input: arguments(item["arguments"].as_str().unwrap_or_default()),
+        "function_call" => partial.completion.calls.push(ModelToolCall {
+            id: text(item, "call_id").to_owned(),
+            tool: text(item, "name").to_owned(),
+            input: parse_arguments(text(item, "arguments")),
         }),
         _ => {}
     }
 }
 
-fn usage(usage: &Value, reply: &mut Completion) {
-    let figure = |name: &str| usage[name].as_u64().unwrap_or_default();
-    let cached = usage["input_tokens_details"]["cached_tokens"]
-        .as_u64()
-        .unwrap_or_default();
-    let reasoning = usage["output_tokens_details"]["reasoning_tokens"].as_u64();
-    reply.usage = memory::Usage {
-        input: figure("input_tokens").saturating_sub(cached),
-        output: figure("output_tokens"),
+/// Reads the token counts. `input_tokens` includes the tokens from the cache.
+fn read_usage(usage: &Value) -> Usage {
+    let cached = number(&usage["input_tokens_details"], "cached_tokens");
+    Usage {
+        input: number(usage, "input_tokens").saturating_sub(cached),
+        output: number(usage, "output_tokens"),
         cache_read: cached,
         cache_write: 0,
-        reasoning: reasoning.unwrap_or_default(),
-    };
+        reasoning: number(&usage["output_tokens_details"], "reasoning_tokens"),
+    }
 }

@@ -1,18 +1,18 @@
-//! Whether to ask again, and when.
+//! Decides whether and when a failed request is retried.
 
 use std::time::Duration;
 
 use super::ModelError;
 
-/// How often a request is sent in all.
-pub const ATTEMPTS_MAX: u32 = 4;
-const FIRST: Duration = Duration::from_millis(500);
-/// Longer than this nobody waits, whatever the provider says.
-pub const DELAY_MAX: Duration = Duration::from_secs(30);
+/// The maximum number of attempts.
+pub(super) const ATTEMPTS_MAX: u32 = 4;
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+/// The maximum delay, even if the provider asks for more.
+pub(super) const DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// Returns how long to wait before asking again, or `None` for giving up. `attempt` counts from 1;
-/// `jitter` is between 0 and 1 and keeps many who failed together from coming back together.
-pub fn retry_delay(
+/// Returns the delay before the next attempt, or `None` to give up. `attempt` counts from 1.
+/// `jitter` is between 0 and 1 and spreads the retries of clients that failed at the same time.
+pub(super) fn retry_delay(
     attempt: u32,
     error: &ModelError,
     jitter: f64,
@@ -21,15 +21,15 @@ pub fn retry_delay(
     if attempt >= ATTEMPTS_MAX || !error.failure.is_transient() {
         return None;
     }
-    let doubled = FIRST
+    let doubled = FIRST_DELAY
         .saturating_mul(1 << (attempt - 1).min(16))
         .min(DELAY_MAX);
     let wait = match error.retry_after {
-        // Asking earlier than told only makes it worse.
-        Some(told) => told + FIRST.mul_f64(jitter.clamp(0.0, 1.0)),
+        // A retry before the requested time would only add load.
+        Some(told) => told + FIRST_DELAY.mul_f64(jitter.clamp(0.0, 1.0)),
         None => doubled.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0),
     };
-    (wait <= DELAY_MAX + FIRST && wait < left).then_some(wait)
+    (wait <= DELAY_MAX + FIRST_DELAY && wait < left).then_some(wait)
 }
 
 #[cfg(test)]
@@ -40,8 +40,8 @@ mod tests {
     const LONG: Duration = Duration::from_secs(600);
 
     fn status(status: u16) -> ModelError {
-        let said = String::new();
-        ModelFailure::Status { status, said }.into()
+        let message = String::new();
+        ModelFailure::Status { status, message }.into()
     }
 
     #[track_caller]

@@ -9,39 +9,29 @@ use serde_json::json;
 use store::Store;
 use testkit::model_server::{Act, ModelServer};
 
-use super::anthropic::Anthropic;
-use super::chat::ChatCompletions;
-use super::ollama::Ollama;
-use super::responses::Responses;
 use super::*;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const KEY: &str = "not-a-real-key-0123456789";
 
-fn models(server: &ModelServer) -> Vec<Box<dyn Model>> {
+fn models(server: &ModelServer) -> Vec<HttpModel> {
     let endpoint = |path: &str, key: bool| {
         let key = key.then(|| ApiKey::new(KEY));
         Endpoint::new(&format!("{}{path}", server.url()), key).unwrap()
     };
-    let model = "m".to_owned();
-    vec![
-        Box::new(Anthropic {
-            endpoint: endpoint("", true),
-            model: model.clone(),
-        }),
-        Box::new(ChatCompletions {
-            endpoint: endpoint("/v1", true),
-            model: model.clone(),
-        }),
-        Box::new(Responses {
-            endpoint: endpoint("/v1", true),
-            model: model.clone(),
-        }),
-        Box::new(Ollama {
-            endpoint: endpoint("", false),
-            model,
-        }),
+    [
+        (WireFormat::Anthropic, endpoint("", true)),
+        (WireFormat::ChatCompletions, endpoint("/v1", true)),
+        (WireFormat::Responses, endpoint("/v1", true)),
+        (WireFormat::Ollama, endpoint("", false)),
     ]
+    .into_iter()
+    .map(|(format, endpoint)| HttpModel {
+        format,
+        endpoint,
+        model: "m".to_owned(),
+    })
+    .collect()
 }
 
 fn request() -> CompletionRequest {
@@ -184,7 +174,8 @@ fn a_provider_says_when_to_come_back_and_repeats_no_key() {
     assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
     assert!(!format!("{error:?}").contains(KEY));
     let nobody = Endpoint::new("http://127.0.0.1:1", None).unwrap();
-    let model = Ollama {
+    let model = HttpModel {
+        format: WireFormat::Ollama,
         endpoint: nobody,
         model: "m".into(),
     };
@@ -206,7 +197,7 @@ fn ask(
     let slept = RefCell::new(Vec::new());
     let asker = ModelSession {
         store: &store,
-        model: &*model,
+        model: &model,
         budget,
         prices: &Prices::default(),
         clock: ModelClock {
@@ -267,7 +258,7 @@ fn what_passes_is_asked_again_and_all_of_it_is_on_record() {
 #[test]
 fn what_does_not_pass_is_not() {
     let (asked, slept, ledger) = ask(vec![Act::Status(401, None)], FREE, 1);
-    assert_eq!(asked, ["the provider answered 401: Overloaded"]);
+    assert_eq!(asked, ["the provider returned HTTP status 401: Overloaded"]);
     assert_eq!((slept.len(), ledger.len()), (0, 1));
 }
 
@@ -280,7 +271,7 @@ fn a_budget_is_a_wall() {
         "{asked:?}"
     );
     assert!(
-        asked[6].starts_with("today's budget of 10000 tokens has 0 left"),
+        asked[6].starts_with("daily token budget exceeded:"),
         "{asked:?}"
     );
     assert_eq!(ledger.len(), 6);
@@ -291,7 +282,7 @@ fn a_budget_is_a_wall() {
     let (asked, _, ledger) = ask(vec![], off, 1);
     assert_eq!(
         (asked[0].as_str(), ledger.len()),
-        ("models are switched off", 0)
+        ("models are disabled", 0)
     );
 }
 
@@ -299,5 +290,8 @@ fn a_budget_is_a_wall() {
 fn a_model_that_fails_and_fails_is_left_alone() {
     let (asked, _, ledger) = ask(vec![Act::Status(500, None); 20], FREE, 3);
     assert_eq!(ledger.len(), 5);
-    assert!(asked[2].contains("it is left alone until"), "{asked:?}");
+    assert!(
+        asked[2].contains("the next request is sent after"),
+        "{asked:?}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Which sessions a model is asked about, which part of them it reads, and what becomes of its answer.
+//! The stage that selects sessions, lets a model read a part of each, and stores its facts.
 
 use jiff::{SignedDuration, Timestamp};
 use memory::{RecordId, RecordKind, SessionId, Trust};
@@ -9,51 +9,51 @@ use store::{
 use thiserror::Error;
 
 use super::{FactDrafts, PART_TOKENS_MAX, ask_for_facts};
-use crate::embedded::RecordView;
 use crate::model::{ModelSession, ModelUnavailable};
-use crate::renew::{EXTRACTION_TIME_MAX, LIVE_WINDOW};
+use crate::record_view::RecordView;
+use crate::summary::{EXTRACTION_TIME_MAX, LIVE_WINDOW};
 use crate::transcript::SessionTranscript;
 
-/// A session that did nothing for this long is at its end.
-const QUIET: SignedDuration = SignedDuration::from_mins(15);
-/// Shorter ones hold nothing that is worth a question.
+/// A session that has been inactive for this long is finished.
+const QUIET_FOR: SignedDuration = SignedDuration::from_mins(15);
+/// A shorter session is not worth a request.
 const RECORDS_MIN: u64 = 6;
-/// So much has happened that the end need not be waited for.
-const RECORDS_ENOUGH: u64 = 400;
-/// Sessions that one run asks about; the next goes on.
+/// A session with this many new records is read before it is finished.
+const UNFINISHED_RECORDS_MIN: u64 = 400;
+/// The maximum number of sessions per run; the next run continues.
 const SESSIONS_MAX: usize = 8;
 
-/// What the stage did.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ModelFactReport {
     pub sessions: usize,
     pub facts: usize,
     pub repeated: usize,
     pub superseded: usize,
-    /// What the model said that is no fact.
+    /// The number of rejected drafts.
     pub unfit: usize,
-    /// Why no model was asked any more.
+    /// Why the model became unavailable during the run.
     pub refused: Option<String>,
-    /// It was asked to stop before it was through.
+    /// The run was stopped before it was complete.
     pub interrupted: bool,
 }
 
-/// What a model said of one session.
+/// The facts that a model stated about one session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelFacts {
     pub merged: Vec<FactOutcome>,
-    /// Why the others were left out.
+    /// The reasons for rejecting the others.
     pub rejected: Vec<String>,
 }
 
-/// Why nothing was asked or kept.
+/// Why no facts were extracted.
 #[derive(Debug, Error)]
 pub enum ModelFactError {
-    #[error("the store does not know the session")]
+    #[error("unknown session")]
     UnknownSession,
-    #[error("nothing was said in the session that a model could read")]
+    #[error("the session has nothing that a model could read")]
     NothingToRead,
-    #[error("somebody else has been asking since {since}")]
+    #[error("another process has been extracting facts since {since}")]
     Busy { since: Timestamp },
     #[error(transparent)]
     ModelUnavailable(#[from] ModelUnavailable),
@@ -61,19 +61,19 @@ pub enum ModelFactError {
     Store(#[from] store::Error),
 }
 
-/// Asks about the sessions that have come to their end, or far enough, since a model was last asked.
+/// Extracts facts from the sessions that were finished, or grew long enough, since the last run.
 pub fn extract_pending_model_facts(
     store: &Store,
-    asker: &ModelSession<'_>,
+    model: &ModelSession<'_>,
     now: Timestamp,
     stop: &dyn Fn() -> bool,
 ) -> store::Result<ModelFactReport> {
     let mut report = ModelFactReport::default();
     let sessions = store.sessions_for_model_facts(&FactSessionFilter {
         since: now.saturating_sub(LIVE_WINDOW).unwrap_or(Timestamp::MIN),
-        quiet_before: now.saturating_sub(QUIET).unwrap_or(Timestamp::MIN),
+        quiet_before: now.saturating_sub(QUIET_FOR).unwrap_or(Timestamp::MIN),
         new_records_min: RECORDS_MIN,
-        live_new_records_min: RECORDS_ENOUGH,
+        live_new_records_min: UNFINISHED_RECORDS_MIN,
         limit: SESSIONS_MAX,
     })?;
     for (session, asked) in sessions {
@@ -81,25 +81,25 @@ pub fn extract_pending_model_facts(
             report.interrupted = true;
             break;
         }
-        match extract_model_facts(store, asker, &session, asked) {
-            Ok(found) => report.add(&found),
-            // Who has just said no says it to the next session too, after as long a wait.
+        match extract_model_facts(store, model, &session, asked) {
+            Ok(stated) => report.add(&stated),
+            // A model that just failed would fail for the next session too, after the same timeout.
             Err(ModelFactError::ModelUnavailable(refused)) => {
                 report.refused = Some(refused.to_string());
                 break;
             }
             Err(ModelFactError::Store(error)) => return Err(error),
-            Err(declined) => tracing::debug!(%session, %declined, "not asked for facts"),
+            Err(declined) => tracing::debug!(%session, %declined, "no facts extracted"),
         }
     }
     Ok(report)
 }
 
 impl ModelFactReport {
-    fn add(&mut self, found: &ModelFacts) {
+    fn add(&mut self, stated: &ModelFacts) {
         self.sessions += 1;
-        self.unfit += found.rejected.len();
-        for merged in &found.merged {
+        self.unfit += stated.rejected.len();
+        for merged in &stated.merged {
             self.facts += usize::from(!merged.repeated);
             self.repeated += usize::from(merged.repeated);
             self.superseded += merged.superseded.len();
@@ -107,19 +107,19 @@ impl ModelFactReport {
     }
 }
 
-/// Asks about one session, from a time on or all of it, and keeps what the model says.
+/// Extracts and stores the facts of one session, from a point in time on or of all of it.
 pub fn extract_model_facts(
     store: &Store,
-    asker: &ModelSession<'_>,
+    model: &ModelSession<'_>,
     session: &SessionId,
     since: Option<Timestamp>,
 ) -> Result<ModelFacts, ModelFactError> {
-    let asker = ModelSession {
+    let model = ModelSession {
         purpose: "facts",
         session: Some(session),
-        ..*asker
+        ..*model
     };
-    let lease = match store.acquire_lease(session, LeaseKind::Facts, (asker.clock.now)())? {
+    let lease = match store.acquire_lease(session, LeaseKind::Facts, (model.clock.now)())? {
         LeaseOutcome::Granted(lease) => lease,
         LeaseOutcome::Busy { since } => return Err(ModelFactError::Busy { since }),
         LeaseOutcome::Unknown => return Err(ModelFactError::UnknownSession),
@@ -128,19 +128,19 @@ pub fn extract_model_facts(
         .since
         .saturating_add(EXTRACTION_TIME_MAX)
         .unwrap_or(lease.since);
-    let found = ask(store, &asker, session, since, deadline);
+    let stated = ask_and_store(store, &model, session, since, deadline);
     store.release_lease(&lease)?;
-    found
+    stated
 }
 
-fn ask(
+fn ask_and_store(
     store: &Store,
-    asker: &ModelSession<'_>,
+    model: &ModelSession<'_>,
     session: &SessionId,
     since: Option<Timestamp>,
     deadline: Timestamp,
 ) -> Result<ModelFacts, ModelFactError> {
-    let part = TranscriptPart::of(store, session, since)?;
+    let part = TranscriptPart::load(store, session, since)?;
     if part.transcript.is_empty() {
         return Err(ModelFactError::NothingToRead);
     }
@@ -150,45 +150,45 @@ fn ask(
     let FactDrafts {
         facts,
         rejected: unfit,
-    } = ask_for_facts(asker, &part.transcript, deadline)?;
-    let mut found = ModelFacts {
+    } = ask_for_facts(model, &part.transcript, deadline)?;
+    let mut stated = ModelFacts {
         rejected: unfit.iter().map(ToString::to_string).collect(),
         ..ModelFacts::default()
     };
     for draft in facts {
-        found.merged.push(store.remember(NewFact {
+        stated.merged.push(store.remember(NewFact {
             workspace: Some(workspace.clone()),
             kind: draft.kind.into(),
             text: draft.text,
             tags: draft.tags,
             trust: Trust::Model,
             pinned: false,
-            at: part.at().unwrap_or((asker.clock.now)()),
+            at: part.at().unwrap_or((model.clock.now)()),
             sources: part.sources(),
         })?);
     }
-    Ok(found)
+    Ok(stated)
 }
 
-/// What a model gets to read of a session.
+/// The part of a session that a model reads.
 struct TranscriptPart {
     transcript: SessionTranscript,
-    /// The records that were gathered, of which the transcript holds the last.
+    /// The records that the transcript contains.
     read: Vec<StoredRecord>,
 }
 
 impl TranscriptPart {
-    fn of(store: &Store, session: &SessionId, since: Option<Timestamp>) -> store::Result<Self> {
+    fn load(store: &Store, session: &SessionId, since: Option<Timestamp>) -> store::Result<Self> {
         let mut part = Self {
             transcript: SessionTranscript::with_short_parts(PART_TOKENS_MAX),
             read: Vec::new(),
         };
         store.each_record(session, |record| {
             let is_old = since.is_some_and(|since| record.at.is_some_and(|at| at <= since));
-            if !is_old && !record.copy && tells(&record) {
+            if !is_old && !record.copy && is_informative(&record) {
                 part.transcript.add(&RecordView::from(&record));
                 part.read.push(record);
-                // What fell out of the transcript is not held either.
+                // Records that no longer fit into the transcript are not sources of its facts.
                 let fell_out = part.read.len() - part.transcript.part_count();
                 part.read.drain(..fell_out);
             }
@@ -205,9 +205,9 @@ impl TranscriptPart {
     }
 }
 
-/// What tools returned is the least to be trusted and the longest; what was asked, said, run and what failed
-/// tells enough. Commands to the agent program tell nothing.
-fn tells(record: &StoredRecord) -> bool {
+/// Selects the records that the model reads: prompts, answers, calls and errors. Tool results are
+/// long and untrusted, and slash commands are addressed to the agent program.
+fn is_informative(record: &StoredRecord) -> bool {
     match record.kind {
         RecordKind::Prompt => !record.content.trim_start().starts_with('/'),
         RecordKind::Assistant | RecordKind::ToolUse | RecordKind::Error => true,

@@ -1,6 +1,6 @@
-//! Things of which a project uses one at a time.
+//! Groups of tools and conventions of which a project uses one at a time.
 
-/// Names in one row exclude each other for the same purpose.
+/// The names in one row exclude each other.
 const ALTERNATIVES: &[&[&str]] = &[
     &["npm", "pnpm", "yarn", "bun"],
     &["pip", "uv", "poetry", "pipenv", "conda", "pdm"],
@@ -23,7 +23,7 @@ const ALTERNATIVES: &[&[&str]] = &[
     &["npx", "bunx"],
 ];
 
-/// Says whether a project uses one of two things rather than both.
+/// Says whether a project uses either `a` or `b`, but not both.
 pub fn are_alternatives(a: &str, b: &str) -> bool {
     let (a, b) = (a.to_lowercase(), b.to_lowercase());
     let holds = |row: &[&str]| row.contains(&a.as_str()) && row.contains(&b.as_str());

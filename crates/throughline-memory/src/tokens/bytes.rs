@@ -1,11 +1,11 @@
-//! What the bytes of a text are, as far as a tokenizer's cuts care.
+//! Classifies the bytes of a text as far as a tokenizer's splits depend on them.
 
 use super::pieces::PieceClass;
 
-/// What a byte is, or what the character is that it leads.
+/// The class of a byte, or of the character whose first byte it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByteClass {
-    /// A Latin letter, or the lead byte of one.
+pub(super) enum ByteClass {
+    /// A Latin letter, or the first byte of one.
     Letter,
     Digit,
     Space,
@@ -17,15 +17,15 @@ pub enum ByteClass {
 }
 
 impl ByteClass {
-    /// Tells if a mark before this goes with it.
-    pub const fn begins_word(self) -> bool {
+    /// Says whether a punctuation mark before this byte joins its word.
+    pub(super) const fn begins_word(self) -> bool {
         matches!(
             self,
             Self::Letter | Self::Script(PieceClass::Cyrillic | PieceClass::Alphabetic)
         )
     }
 
-    pub const fn is_wide_letter(self) -> bool {
+    pub(super) const fn is_wide_letter(self) -> bool {
         matches!(
             self,
             Self::Script(PieceClass::Han | PieceClass::Kana | PieceClass::Hangul)
@@ -33,11 +33,11 @@ impl ByteClass {
     }
 }
 
-/// Returns what stands here.
+/// Returns the class of the byte at an index, or [`ByteClass::End`] behind the text.
 #[inline]
-pub fn byte_class(bytes: &[u8], at: usize) -> ByteClass {
+pub(super) fn byte_class(bytes: &[u8], at: usize) -> ByteClass {
     match bytes.get(at).map(|&byte| BYTES[usize::from(byte)]) {
-        // The one lead byte whose script hangs on the byte behind it.
+        // 0xE3 is the only first byte whose script depends on the second byte.
         Some(ByteClass::Script(PieceClass::Kana)) if bytes.get(at + 1) == Some(&0x80) => {
             ByteClass::Script(PieceClass::WideMarks)
         }
@@ -46,52 +46,55 @@ pub fn byte_class(bytes: &[u8], at: usize) -> ByteClass {
     }
 }
 
-/// What a Latin letter is, as bits; no bit for anything else.
-pub const CAPITAL: u8 = 1;
-pub const SMALL: u8 = 2;
-pub const VOWEL: u8 = 4;
-/// Two bytes: a letter of the Latin supplements.
-pub const WIDE: u8 = 8;
+/// The properties of a Latin letter as bits. Other bytes have none of them.
+pub(super) const CAPITAL: u8 = 1;
+pub(super) const SMALL: u8 = 2;
+pub(super) const VOWEL: u8 = 4;
+/// The first of two bytes: a letter of the Latin supplements.
+pub(super) const WIDE: u8 = 8;
 
 #[inline]
-pub fn letter_bits(bytes: &[u8], at: usize) -> u8 {
+pub(super) fn letter_bits(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).map_or(0, |&byte| LETTERS[usize::from(byte)])
 }
 
 static LETTERS: [u8; 256] = {
     let mut table = [0; 256];
-    let mut at = 0;
-    while at < table.len() {
-        let byte = at as u8;
-        table[at] = match byte {
-            b'A'..=b'Z' => CAPITAL,
-            b'a'..=b'z' => SMALL,
-            0xC3..=0xC9 => SMALL | WIDE,
-            _ => 0,
-        };
-        if matches!(
-            byte.to_ascii_lowercase(),
-            b'a' | b'e' | b'i' | b'o' | b'u' | b'y'
-        ) {
-            table[at] |= VOWEL;
+    let mut byte = 0_u8;
+    loop {
+        table[byte as usize] = classify_letter(byte);
+        if byte == u8::MAX {
+            break table;
         }
-        at += 1;
+        byte += 1;
     }
-    table
 };
 
-/// Returns where a run of bytes of one kind ends.
+const fn classify_letter(byte: u8) -> u8 {
+    let case = match byte {
+        b'A'..=b'Z' => CAPITAL,
+        b'a'..=b'z' => SMALL,
+        0xC3..=0xC9 => SMALL | WIDE,
+        _ => 0,
+    };
+    match byte.to_ascii_lowercase() {
+        b'a' | b'e' | b'i' | b'o' | b'u' | b'y' => case | VOWEL,
+        _ => case,
+    }
+}
+
+/// Returns the end of a run of bytes of one class.
 #[inline]
-pub fn skip_class(bytes: &[u8], mut at: usize, what: ByteClass) -> usize {
+pub(super) fn skip_class(bytes: &[u8], mut at: usize, what: ByteClass) -> usize {
     while byte_class(bytes, at) == what {
         at += 1;
     }
     at
 }
 
-/// Returns the bytes of the character that this byte leads.
+/// Returns the length in bytes of the character that starts with this byte.
 #[inline]
-pub const fn width(lead: u8) -> usize {
+pub(super) const fn width(lead: u8) -> usize {
     match lead {
         0x00..=0xBF => 1,
         0xC0..=0xDF => 2,
@@ -102,15 +105,17 @@ pub const fn width(lead: u8) -> usize {
 
 static BYTES: [ByteClass; 256] = {
     let mut table = [ByteClass::Mark; 256];
-    let mut at = 0;
-    while at < table.len() {
-        table[at] = of_byte(at as u8);
-        at += 1;
+    let mut byte = 0_u8;
+    loop {
+        table[byte as usize] = classify_byte(byte);
+        if byte == u8::MAX {
+            break table;
+        }
+        byte += 1;
     }
-    table
 };
 
-const fn of_byte(byte: u8) -> ByteClass {
+const fn classify_byte(byte: u8) -> ByteClass {
     match byte {
         b'a'..=b'z' | b'A'..=b'Z' | 0xC3..=0xC9 => ByteClass::Letter,
         b'0'..=b'9' => ByteClass::Digit,

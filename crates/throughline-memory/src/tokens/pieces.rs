@@ -1,20 +1,21 @@
-//! Where a byte-pair tokenizer cuts a text before it merges anything.
+//! Splits a text into pieces where a byte-pair tokenizer does before it merges anything.
 //!
-//! The cuts are those of o200k as far as bytes tell: a word takes one space or mark before it
-//! along, a capital behind a small letter starts a new word, marks take the line breaks behind
-//! them along. Of non-ASCII text only the lead bytes are looked at, which name the script.
+//! The splits follow o200k as far as single bytes allow: a word includes one space or mark before
+//! it, a capital after a small letter starts a new word, and marks include the line breaks after
+//! them. In non-ASCII text only the first byte of each character is examined; it identifies the
+//! script.
 
 use super::bytes::{
     ByteClass, CAPITAL, SMALL, VOWEL, WIDE, byte_class, letter_bits, skip_class, width,
 };
 
-/// What a piece is made of: the row of the weight table.
+/// The class of a piece, which selects the row of the weight table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum PieceClass {
-    /// Words in small letters: behind a space, behind one mark (`.`, `_`, `(`, another), behind
-    /// neither, or glued to a digit or another word as in identifiers, hashes and
-    /// encoded bytes.
+pub(super) enum PieceClass {
+    /// Words in small letters: after a space, after one mark (`.`, `_`, `(`, another), after
+    /// neither, or directly after a digit or another word, as in identifiers, hashes and encoded
+    /// bytes.
     LowerSpaced,
     LowerDotted,
     LowerScored,
@@ -22,7 +23,7 @@ pub enum PieceClass {
     LowerMarked,
     LowerBare,
     LowerGlued,
-    /// Words that begin with capitals and go on in small letters.
+    /// Words that start with capitals and continue in small letters.
     TitleSpaced,
     TitleMarked,
     TitleBare,
@@ -31,7 +32,7 @@ pub enum PieceClass {
     UpperMarked,
     UpperBare,
     UpperGlued,
-    /// Three letters and more without a vowel: abbreviations, hashes.
+    /// Three or more letters without a vowel: abbreviations, hashes.
     ClippedSpaced,
     Clipped,
     ClippedGlued,
@@ -39,20 +40,20 @@ pub enum PieceClass {
     Accented,
     /// Greek and Cyrillic.
     Cyrillic,
-    /// Any other alphabet of two or three bytes a letter.
+    /// Any other alphabet with two or three bytes per letter.
     Alphabetic,
     Kana,
     Han,
     Hangul,
     Digits,
-    /// Four marks and more of one kind: rules, borders.
+    /// Four or more equal marks: rules, borders.
     MarkRun,
     Marks,
     MarksSpaced,
     /// Typographic marks, arrows, box drawing.
     Symbols,
     SymbolRun,
-    /// Marks of East Asian text.
+    /// Punctuation of East Asian text.
     WideMarks,
     Emoji,
     Spaces,
@@ -60,17 +61,17 @@ pub enum PieceClass {
     Breaks,
 }
 
-pub const CLASS_COUNT: usize = PieceClass::Breaks as usize + 1;
+pub(super) const CLASS_COUNT: usize = PieceClass::Breaks as usize + 1;
 
-/// Marks of one kind merge into long tokens from this many on.
+/// From this length on, equal marks merge into long tokens.
 const RUN_MARKS_MIN: usize = 4;
 
-/// What a word or mark finds directly before it: the column of [`WORDS`].
+/// What directly precedes a word or mark. It selects the column of [`WORD_CLASSES`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum PiecePrefix {
     Space,
-    /// A single mark, which the word takes along; these three make the most merges.
+    /// A single mark, which becomes part of the word. These three merge most often.
     Dot,
     Underscore,
     Opening,
@@ -92,16 +93,16 @@ impl PiecePrefix {
 
 /// Calls `piece` with the class of each piece of a text and its length in characters.
 #[inline]
-pub fn for_each_piece(text: &str, mut piece: impl FnMut(PieceClass, usize)) {
+pub(super) fn for_each_piece(text: &str, mut piece: impl FnMut(PieceClass, usize)) {
     let bytes = text.as_bytes();
     let mut before = PiecePrefix::Nothing;
-    // A single mark of East Asian text goes with the letters behind it.
+    // A single East Asian mark is part of the letters after it.
     let mut wide_mark = false;
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
         match byte_class(bytes, at) {
-            // Most words follow another one; staying here for them spares the dispatch.
+            // Most words follow another word; this inner loop avoids the outer dispatch.
             ByteClass::Letter => loop {
                 let word;
                 (word, at) = LatinWord::at(bytes, at);
@@ -115,7 +116,7 @@ pub fn for_each_piece(text: &str, mut piece: impl FnMut(PieceClass, usize)) {
                 }
             },
             ByteClass::Digit => {
-                // Digits take nothing along: the space or mark before them stands alone.
+                // Digits do not include the space or mark before them: it is a piece of its own.
                 match before {
                     PiecePrefix::Space => piece(PieceClass::Spaces, 1),
                     PiecePrefix::Nothing | PiecePrefix::Glued => {}
@@ -142,7 +143,7 @@ pub fn for_each_piece(text: &str, mut piece: impl FnMut(PieceClass, usize)) {
                 }
                 before = PiecePrefix::Nothing;
                 if at > line {
-                    // The last space belongs to what follows, if anything does.
+                    // The last space is part of the next piece, if there is one.
                     let alone = at - line - usize::from(at < bytes.len());
                     if alone > 0 {
                         piece(PieceClass::Spaces, alone);
@@ -218,10 +219,10 @@ struct LatinWord {
 }
 
 impl LatinWord {
-    /// Reads the word that starts here: capitals, then small letters. Returns where it ends.
+    /// Reads the word at `start`: capitals, then small letters. Returns the word and its end.
     #[inline]
     fn at(bytes: &[u8], start: usize) -> (Self, usize) {
-        // What was seen is gathered rather than branched on: vowels come and go as they like.
+        // The bits are collected instead of branched on, because vowels are unpredictable.
         let (mut at, mut seen, mut accents) = (start, 0, 0);
         while let found = letter_bits(bytes, at)
             && found & CAPITAL != 0
@@ -256,13 +257,13 @@ impl LatinWord {
         } else {
             (self.capitals > 0) as usize + (self.capitals == self.chars) as usize
         };
-        WORDS[row][before as usize]
+        WORD_CLASSES[row][before as usize]
     }
 }
 
-/// The classes of words: small, title, capitals, clipped, accented, each by what is before them.
+/// The classes of words (small, title, capitals, clipped, accented) by what precedes them.
 #[rustfmt::skip]
-static WORDS: [[PieceClass; 7]; 5] = {
+static WORD_CLASSES: [[PieceClass; 7]; 5] = {
     use PieceClass::{
         Accented, Clipped, ClippedGlued, ClippedSpaced, LowerBare, LowerDotted, LowerGlued,
         LowerMarked, LowerOpened, LowerScored, LowerSpaced, TitleBare, TitleGlued, TitleMarked,

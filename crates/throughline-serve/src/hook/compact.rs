@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use distill::renew::SummaryError;
-use distill::renew::live::current_notes;
+use distill::summary::{SummaryError, current_notes};
 use memory::summary::SummaryLimits;
 use memory::{RecordKind, SessionId, Tokens};
 use recall::standing::RepeatPolicy;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use capture::unread::{SessionLog, UnstoredRecords, read_unstored_records};
-use distill::latest::{SensitiveText, UnstoredTail, latest_state};
+use distill::summary::{SensitiveText, UnstoredTail, latest_state};
 use jiff::Timestamp;
 use memory::{Flavor, Record, SessionId};
 

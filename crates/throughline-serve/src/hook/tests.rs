@@ -80,7 +80,7 @@ fn stage_settings() -> StageSettings {
         threads: 1,
         extract_facts: true,
         extract_facts_with_model: false,
-        summary: Some(distill::renew::SummarySettings::default()),
+        summary: Some(distill::summary::SummarySettings::default()),
         model_provider: None,
         policy: store::retention::RetentionPolicy {
             raw_soft_cap_bytes: u64::MAX,

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use distill::renew::{self, SummaryAuthor, SummaryError};
+use distill::summary::{self, SummaryAuthor, SummaryError};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -51,7 +51,7 @@ pub async fn summarize(
             ));
         };
         let session = find_session(store, &AccessScope::unrestricted(), &params.session_id)?.id;
-        let done = renew::write_summary(
+        let done = summary::write_summary(
             store,
             &session,
             settings,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use capture::CaptureScope;
 use distill::compact::{
-    CompactedConversation, CompactionLimits, CompactionNotes, CompactionOutcome, CompactionTask,
-    Declined, SummarySource, Trigger, compact_with_fallback, wait,
+    CompactedConversation, CompactionLimits, CompactionOutcome, CompactionTask, Declined,
+    SummarySource, Trigger, compact_with_fallback, wait,
 };
-use distill::{renew, tell};
+use distill::model_summary::{SummaryFormat, summarize_with_model};
+use distill::summary::{RunningSummary, extraction_status, load_running_summary};
 use jiff::{SignedDuration, Timestamp};
 use memory::summary::Template;
-use memory::{Block, Flavor, Message, MessageId, SessionId, Summary, Tokens};
+use memory::{Block, Flavor, Message, SessionId, Summary, Tokens};
 use redact::Redactor;
 use serde_json::{Value, json};
 use store::{Lease, LeaseKind, LeaseOutcome, Store};
@@ -32,22 +33,13 @@ pub struct ConversationLog {
     pub messages: Vec<Message>,
 }
 
-/// Notes that somebody brings, in place of the session's own.
-#[derive(Clone, Debug)]
-pub struct SuppliedNotes {
-    /// Or why they cannot be read: then it goes on without them.
-    pub summary: Result<Summary, String>,
-    pub file: String,
-    /// The last message that they cover.
-    pub covers: Option<MessageId>,
-}
-
 /// How a conversation is made shorter.
 #[derive(Clone, Debug)]
 pub struct CompactOptions<'a> {
     pub limits: CompactionLimits,
     pub template: &'a Template,
-    pub notes: Option<SuppliedNotes>,
+    /// Notes to use instead of the session's own, or why they cannot be read.
+    pub notes: Option<Result<RunningSummary, String>>,
     /// Who lends a model for the account of a conversation that has no notes.
     pub model_provider: Option<&'a dyn ModelProvider>,
     /// How long that may take.
@@ -169,26 +161,16 @@ fn run_compaction(
     terms: &CompactOptions<'_>,
     clock: &dyn Fn() -> Timestamp,
 ) -> store::Result<CompactionOutcome> {
-    let given = match (&terms.notes, store) {
-        (None, Some(store)) => running_summary(store, log, clock)?,
-        (given, _) => given.clone(),
-    };
-    let notes = match &given {
-        None => Ok(None),
-        Some(given) => given.summary.as_ref().map(|summary| {
-            Some(CompactionNotes {
-                summary,
-                file: &given.file,
-                last: given.covers.as_ref(),
-            })
-        }),
+    let notes = match (&terms.notes, store) {
+        (None, Some(store)) => Ok(running_summary(store, log, clock)?),
+        (notes, _) => notes.clone().transpose(),
     };
     let transcript = log.path.display().to_string();
     let visible = terms.scope.visible_messages(&log.messages);
     let task = CompactionTask {
         messages: &log.messages,
         visible: &visible,
-        notes: notes.map_err(String::as_str),
+        notes: notes.as_ref().map(Option::as_ref).map_err(String::as_str),
         template: terms.template,
         transcript: Some(&transcript),
         restored: None,
@@ -213,7 +195,7 @@ fn model_notes(
     live: &[Message],
     deadline: Timestamp,
 ) -> Result<Summary, Declined> {
-    let form = tell::SummaryFormat {
+    let form = SummaryFormat {
         template: task.template,
         limits: &task.limits.summary,
     };
@@ -224,7 +206,7 @@ fn model_notes(
         stop: &Arc::default(),
     };
     let told = models::run_with_model(models, &loan, |asker| {
-        tell::summarize_with_model(asker, live, &form, deadline)
+        summarize_with_model(asker, live, &form, deadline)
     });
     Ok(told.map_err(|why| Declined::ModelFailed { why })??)
 }
@@ -248,21 +230,16 @@ fn running_summary(
     store: &Store,
     log: &ConversationLog,
     clock: &dyn Fn() -> Timestamp,
-) -> store::Result<Option<SuppliedNotes>> {
+) -> store::Result<Option<RunningSummary>> {
     let Some(session) = log.session.as_ref() else {
         return Ok(None);
     };
     wait::wait_for_extraction(
-        || renew::extraction_status(store, session, clock()),
+        || extraction_status(store, session, clock()),
         clock,
         |time| std::thread::sleep(time.unsigned_abs()),
     );
-    let current = renew::load_running_summary(store, session)?;
-    Ok(current.map(|current| SuppliedNotes {
-        summary: Ok(current.summary),
-        file: current.file,
-        covers: current.last,
-    }))
+    load_running_summary(store, session)
 }
 
 /// Returns what came of it as JSON: the event, its figures, the notes and the ids of what is kept.

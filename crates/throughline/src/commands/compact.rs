@@ -7,11 +7,10 @@ use anyhow::Context;
 use distill::compact::{
     CompactedConversation, CompactionLimits, CompactionOutcome as Compaction, Declined,
 };
-use distill::renew;
+use distill::summary::{EXTRACTION_TIME_MAX, RunningSummary};
 use memory::{MessageId, Summary, Tokens};
 use serve::requests::compact::{
-    CompactOptions, ConversationLog, SuppliedNotes, compact_log, event_name, message_text,
-    outcome_json, read_log,
+    CompactOptions, ConversationLog, compact_log, event_name, message_text, outcome_json, read_log,
 };
 
 use crate::commands::App;
@@ -79,7 +78,7 @@ pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Exit> {
             .as_deref()
             .map(|file| read_notes_file(args, file)),
         model_provider: models.as_deref(),
-        model_timeout: renew::EXTRACTION_TIME_MAX,
+        model_timeout: EXTRACTION_TIME_MAX,
         scope: &app.config.scope(),
     };
     let clock = || app.environment.clock();
@@ -118,16 +117,15 @@ fn read_target_log(app: &App<'_>, target: &str) -> anyhow::Result<ConversationLo
 }
 
 /// Reads notes. Where that fails, the compaction goes on without them and says so.
-fn read_notes_file(args: &CompactArgs, file: &Path) -> SuppliedNotes {
+fn read_notes_file(args: &CompactArgs, file: &Path) -> Result<RunningSummary, String> {
     let file = file.display().to_string();
-    SuppliedNotes {
-        summary: match std::fs::read_to_string(&file) {
-            Ok(text) => Ok(Summary::parse(&text)),
-            Err(error) => Err(format!("cannot read {file}: {error}")),
-        },
+    let text = std::fs::read_to_string(&file);
+    let text = text.map_err(|error| format!("cannot read {file}: {error}"))?;
+    Ok(RunningSummary {
+        summary: Summary::parse(&text),
         file,
-        covers: args.covers.as_deref().map(MessageId::new),
-    }
+        last: args.covers.as_deref().map(MessageId::new),
+    })
 }
 
 fn compaction_limits(app: &App<'_>, args: &CompactArgs) -> CompactionLimits {

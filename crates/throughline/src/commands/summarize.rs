@@ -2,7 +2,7 @@
 
 use std::io::{Write, stdout};
 
-use distill::renew::{self, SummaryAuthor, SummaryError, SummarySettings, WrittenSummary};
+use distill::summary::{self, SummaryAuthor, SummaryError, SummarySettings, WrittenSummary};
 use memory::{Session, SessionId};
 use store::Store;
 
@@ -64,7 +64,7 @@ pub fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Exit> {
             Some(&session.id),
             |asker| {
                 let now = app.environment.clock();
-                renew::write_summary(
+                summary::write_summary(
                     &store,
                     &session.id,
                     &settings,
@@ -74,7 +74,7 @@ pub fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Exit> {
             },
         )?
     } else {
-        renew::write_summary(
+        summary::write_summary(
             &store,
             &session.id,
             &settings,
@@ -94,7 +94,7 @@ fn dry_run(
     session: &SessionId,
     settings: &SummarySettings,
 ) -> anyhow::Result<Exit> {
-    match renew::draft_summary(store, session, settings, app.environment.now) {
+    match summary::draft_summary(store, session, settings, app.environment.now) {
         Ok(summary) => {
             write!(stdout().lock(), "{}", sanitize(&summary.to_string()))?;
             Ok(Exit::Done)
@@ -115,7 +115,7 @@ fn report_summary(
             "session": session.id,
             "path": path,
             "version": done.version,
-            "way": done.way,
+            "way": done.method,
             "edits": done.edits,
             "denied": done.denied,
             "usage": done.usage,

@@ -194,7 +194,7 @@ fn a_model_that_fails_keeps_nobody_from_compacting() {
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     assert!(
         ran.stderr.contains(
-            "The model was not used: the model gave no account that can be used: the provider answered 401: Overloaded."
+            "The model was not used: the model produced no usable summary: the provider returned HTTP status 401: Overloaded."
         ),
         "{}",
         ran.stderr

@@ -137,9 +137,9 @@ fn a_budget_and_a_switch_keep_models_from_being_asked() {
     let server = ModelServer::start(vec![]);
     let env = TestEnv::with_samples();
     for (limits, said) in [
-        ("daily_tokens = 10", "today's budget of 10 tokens"),
-        ("daily_usd = 0.0", "today's budget of $0.00"),
-        ("enabled = false", "models are switched off"),
+        ("daily_tokens = 10", "daily token budget exceeded"),
+        ("daily_usd = 0.0", "daily budget exceeded"),
+        ("enabled = false", "models are disabled"),
     ] {
         configure(&env, &server, limits);
         let ran = run(&env, &["summarize", SESSION, "--model"]);
@@ -154,7 +154,7 @@ fn a_budget_and_a_switch_keep_models_from_being_asked() {
         .env("THROUGHLINE_MODEL", "off")
         .output()
         .unwrap();
-    assert!(String::from_utf8_lossy(&off.stderr).contains("models are switched off"));
+    assert!(String::from_utf8_lossy(&off.stderr).contains("models are disabled"));
     assert_eq!(server.got().len(), 0);
     let doctor = run(&env, &["doctor"]).stdout;
     assert!(
@@ -193,7 +193,7 @@ fn killed_half_way_the_old_summary_stays() {
     let busy = run(&env, &["summarize", SESSION, "--embedded"]);
     assert!(
         busy.stderr
-            .contains("somebody else has been writing it since"),
+            .contains("another process has been writing the summary since"),
         "{}",
         busy.shown()
     );

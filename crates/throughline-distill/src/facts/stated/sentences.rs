@@ -1,9 +1,9 @@
-//! The sentences of a prompt.
+//! Splits a prompt into the sentences that the user typed.
 
-/// A longer line is pasted.
+/// A longer line was pasted.
 const LINE_CHARS_MAX: usize = 400;
 
-/// Returns the sentences a person typed: no code, no quotations, no pastes, no lists of output.
+/// Returns the sentences that the user typed, without code, quotations and pasted output.
 pub(super) fn sentences(prompt: &str) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut fenced = false;
@@ -27,7 +27,7 @@ pub(super) fn sentences(prompt: &str) -> Vec<String> {
     sentences
 }
 
-/// Cuts at the ends of sentences; a point inside `main.rs` or `3.8` is none.
+/// Splits at the ends of sentences. A period inside `main.rs` or `3.8` does not end one.
 fn split_sentences(line: &str) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut start = 0;

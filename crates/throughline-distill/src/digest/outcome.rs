@@ -1,0 +1,142 @@
+//! Judges the outcome of a session.
+
+use memory::Outcome;
+
+use super::mood::PromptMood;
+
+/// The last event of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum SessionEnd {
+    #[default]
+    Nothing,
+    Prompt,
+    /// A message of the agent.
+    Answer,
+    /// A call without a result.
+    Call(String),
+    Result {
+        tool: String,
+        failed: bool,
+    },
+    /// The user refused or interrupted a call.
+    Interrupted,
+    /// A failure outside of any tool.
+    Error(String),
+}
+
+/// The observations that determine the outcome.
+#[derive(Clone, Debug)]
+pub(super) struct OutcomeEvidence {
+    pub end: SessionEnd,
+    pub mood: PromptMood,
+    pub prompts: u64,
+    /// Whether the last run of tests passed.
+    pub tests: Option<bool>,
+    /// Whether the last commit or push succeeded.
+    pub committed: bool,
+    pub changed: u64,
+    pub ran: u64,
+    /// The number of errors that were not overcome.
+    pub open_errors: u64,
+    /// The agent's last message admits that it did not succeed.
+    pub admits_failure: bool,
+}
+
+/// Judges the outcome of a session and gives the reasons. The last events count most, because
+/// earlier failures may have been fixed.
+pub(super) fn judge_outcome(evidence: &OutcomeEvidence) -> (Outcome, Vec<String>) {
+    let (outcome, reason) = outcome_by_end(evidence)
+        .or_else(|| outcome_by_work(evidence))
+        .unwrap_or_else(|| (Outcome::Unclear, unclear_reason(evidence)));
+    let mut reasons = vec![reason];
+    if evidence.open_errors > 0 && outcome != Outcome::Failed {
+        let noun = if evidence.open_errors == 1 {
+            "error was"
+        } else {
+            "errors were"
+        };
+        reasons.push(format!(
+            "{} {noun} not seen to be overcome",
+            evidence.open_errors
+        ));
+    }
+    (outcome, reasons)
+}
+
+fn outcome_by_end(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
+    let reason = |outcome, text: &str| Some((outcome, text.to_owned()));
+    match &evidence.end {
+        SessionEnd::Nothing => reason(Outcome::Unclear, "nothing was said or done"),
+        SessionEnd::Prompt if evidence.mood == PromptMood::Satisfied => {
+            reason(Outcome::Succeeded, "the user's last words were content")
+        }
+        SessionEnd::Prompt => reason(Outcome::Abandoned, "the last prompt has no answer"),
+        SessionEnd::Interrupted => reason(
+            Outcome::Abandoned,
+            "the user refused or broke off the last step",
+        ),
+        SessionEnd::Call(tool) => Some((
+            Outcome::Abandoned,
+            format!("it ends in the middle of a call of {tool}"),
+        )),
+        SessionEnd::Error(text) => {
+            Some((Outcome::Failed, format!("it ends with an error: {text}")))
+        }
+        SessionEnd::Result { tool, failed: true } => Some((
+            Outcome::Failed,
+            format!("it ends with a failed call of {tool}"),
+        )),
+        SessionEnd::Result {
+            tool,
+            failed: false,
+        } => Some((
+            Outcome::Abandoned,
+            format!("it ends after a call of {tool}, without a word"),
+        )),
+        SessionEnd::Answer => None,
+    }
+}
+
+fn outcome_by_work(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
+    let reason = |outcome, text: &str| Some((outcome, text.to_owned()));
+    if evidence.mood == PromptMood::Satisfied {
+        return reason(Outcome::Succeeded, "the user's last words were content");
+    }
+    if evidence.tests == Some(false) {
+        return reason(Outcome::Failed, "the last test run failed");
+    }
+    if evidence.admits_failure {
+        return reason(Outcome::Unclear, "the agent says that it did not get there");
+    }
+    if evidence.tests == Some(true) {
+        return reason(Outcome::Succeeded, "the last test run passed");
+    }
+    if evidence.committed {
+        return reason(Outcome::Succeeded, "the work was committed");
+    }
+    if evidence.mood == PromptMood::Correction {
+        return reason(Outcome::Unclear, "the user's last words were a correction");
+    }
+    (evidence.changed > 0 && evidence.open_errors == 0).then(|| {
+        let files = if evidence.changed == 1 {
+            "file was"
+        } else {
+            "files were"
+        };
+        let text = format!(
+            "{} {files} changed, and nothing failed afterwards",
+            evidence.changed
+        );
+        (Outcome::Succeeded, text)
+    })
+}
+
+fn unclear_reason(evidence: &OutcomeEvidence) -> String {
+    if evidence.changed > 0 || evidence.ran > 0 {
+        "work was done, and nothing shows whether it was right".to_owned()
+    } else if evidence.prompts > 0 {
+        "questions were answered, and nothing was changed".to_owned()
+    } else {
+        "nobody asked for anything".to_owned()
+    }
+}
