@@ -5,7 +5,10 @@
 
 use std::time::Instant;
 
-use throughline_redact::{Redactor, adversary};
+use throughline_redact::Redactor;
+
+#[path = "../src/tests/slow_texts.rs"]
+mod slow_texts;
 
 #[expect(clippy::print_stdout, reason = "the figures are the output")]
 fn main() {
@@ -21,11 +24,11 @@ fn main() {
     let redactor = Redactor::new([7; 32]);
     redactor.clean("password=warm-up-1Q");
     let mut rows = Vec::new();
-    for (name, shape) in adversary::SLOW_PATTERNS {
+    for (name, shape) in slow_texts::SLOW_PATTERNS {
         let speeds: Vec<f64> = sizes
             .iter()
             .map(|size| {
-                let text = adversary::repeat_to_len(shape, size << 10);
+                let text = slow_texts::repeat_to_len(shape, size << 10);
                 let started = Clock::start();
                 std::hint::black_box(redactor.clean(&text));
                 text.len() as f64 / 1e6 / started.seconds().max(1e-9)

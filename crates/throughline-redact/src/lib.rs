@@ -1,255 +1,53 @@
-//! Secrets out, before anything is written.
+//! Finds secrets and personal data in a text and replaces the secrets by typed marks.
 //!
-//! A text goes through these hands, each seeing what the one before left:
+//! [`Redactor`] is the way in. A text passes through these stages:
 //!
-//! - [`view`] undoes escapes and colours, so that JSON in JSON reads like plain text;
-//! - [`scan`] runs one automaton over the literals of all rules and calls what a literal belongs to;
-//! - [`rules`] holds the formats that are secret by themselves (`ghp_…`), each with its own proof;
-//!   [`mod@format`] applies them, over seams too ([`join`]);
-//! - [`pem`], [`url`] and [`header`] know key blocks, URLs, authorization headers and cookies;
-//! - [`context`] reads `name = value` in its many spellings ([`pair`]: in two fields), [`words`] judges
-//!   the name, [`extent`] finds the value's end, [`value`] judges it, [`glance`] turns down early; [`vendor`] knows services whose name alone announces a key;
-//! - [`seen`] remembers the values of a session, so that each is replaced wherever it recurs;
-//! - [`mark`] writes what stands in a secret's place.
+//! 1. [`scan::view`] undoes escapes, entities and colour codes, so that JSON inside JSON reads like
+//!    plain text. It remembers where every byte came from.
+//! 2. [`scan`] runs one automaton over the literals of all detectors and calls the detector that a
+//!    literal belongs to. [`scan::progress`] keeps the cost linear in the length of the text.
+//! 3. The detectors decide whether a secret stands there:
+//!    - [`mod@format`] knows tokens that are secret by themselves (`ghp_…`). Each of its rules
+//!      carries examples that a test feeds to the redactor.
+//!    - [`assignment`] reads `name = value` in its many spellings.
+//!    - [`detect`] holds the rest: key blocks, URLs, headers, prose, tables, manifests.
 //!
-//! To be replaced a text must be certain (a format) or probable (a name and a fitting value); what is
-//! only possible leaves the text as it is and tags it `sensitive`.
+//!    [`value`] tells random values and passwords from words, code and placeholders for all of them.
+//! 4. [`session`] remembers the secrets of a session and replaces each wherever it recurs.
+//! 5. [`mark`] writes the text that stands in a secret's place.
 //!
-//! The redactor knows nothing of records, sessions or tables; it is handed text and gives [`Clean`] back.
+//! A certain detection (a format) or a probable one (a secret's name with a fitting value) is
+//! replaced. A merely possible one leaves the text unchanged and tags it `sensitive`, as does
+//! [`personal_data`].
+//!
+//! The crate is pure. It knows nothing of records, databases or files.
 
-pub mod adversary;
-mod context;
-mod extent;
+#![cfg_attr(not(test), warn(unreachable_pub, let_underscore_drop))]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::await_holding_lock
+    )
+)]
+
+mod assignment;
+mod clean_text;
+mod detect;
 mod format;
-mod glance;
-mod header;
-mod join;
-mod known;
 mod mark;
-mod pair;
-mod pem;
-mod phrase;
-mod pii;
-mod placeholder;
-mod progress;
-mod rules;
+mod personal_data;
+mod redactor;
 mod scan;
-mod seen;
-mod url;
+mod session;
 mod value;
-mod value_index;
-mod vendor;
-mod view;
-mod words;
 
-use std::borrow::Cow;
-use std::sync::OnceLock;
-
-pub use self::pii::{PersonalData, personal_data};
+pub use self::clean_text::{CleanString, CleanText};
+pub use self::personal_data::{PersonalData, personal_data};
+pub use self::redactor::{Finding, Redactor};
 pub use self::scan::Confidence;
-pub use self::seen::{Fingerprint, Secret, SessionSecrets};
+pub use self::session::{Fingerprint, Secret, SessionSecrets};
 
-/// How often a changed text is looked at; two are enough but for odd input.
-const PASSES_MAX: usize = 6;
-
-/// Finds secrets and replaces them by typed marks. Built once, shared by reference.
-#[derive(Debug)]
-pub struct Redactor {
-    key: [u8; 32],
-    /// Takes longer to build than a question to answer, and who only asks never needs it.
-    scanner: OnceLock<scan::SecretScanner>,
-}
-
-/// Text that passed the redactor; nothing else makes one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CleanText<'a> {
-    text: Cow<'a, str>,
-    sensitive: bool,
-}
-
-/// A [`Clean`] that owns its text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CleanString {
-    text: String,
-    sensitive: bool,
-}
-
-impl CleanString {
-    /// A word of this program's own.
-    pub fn from_static(text: &'static str) -> Self {
-        Self {
-            text: text.to_owned(),
-            sensitive: false,
-        }
-    }
-}
-
-/// One place that would be replaced (or, for [`Tier::Possible`], only tagged).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    pub rule: &'static str,
-    pub start: usize,
-    pub end: usize,
-    pub tier: Confidence,
-    pub mark: String,
-}
-
-impl Redactor {
-    /// `key` is the installation's own; marks and fingerprints of different keys do not compare.
-    pub fn new(key: [u8; 32]) -> Self {
-        Self {
-            key,
-            scanner: OnceLock::new(),
-        }
-    }
-
-    /// Cleans one text on its own.
-    pub fn clean<'a>(&self, text: &'a str) -> CleanText<'a> {
-        self.clean_in_session(text, &mut SessionSecrets::default())
-    }
-
-    /// Cleans a text of a session: what the session has shown before is replaced here too, and what is
-    /// found here is added to `seen`.
-    pub fn clean_in_session<'a>(&self, text: &'a str, seen: &mut SessionSecrets) -> CleanText<'a> {
-        let (mut cleaned, mut sensitive) = self.replace_secrets(text, seen);
-        // A mark may part what one grammar read as one value; what is left is looked at again.
-        for _ in 1..PASSES_MAX {
-            let Some(before) = &cleaned else { break };
-            let (after, tagged) = self.replace_secrets(before, seen);
-            sensitive |= tagged;
-            if after.is_none() {
-                break;
-            }
-            cleaned = after;
-        }
-        CleanText {
-            text: cleaned.map_or(Cow::Borrowed(text), Cow::Owned),
-            sensitive,
-        }
-    }
-
-    /// The text with marks, when it has any to make, and whether it may hold more.
-    fn replace_secrets(&self, text: &str, seen: &mut SessionSecrets) -> (Option<String>, bool) {
-        let hits = self.detect(text, seen);
-        let sensitive = hits.iter().any(|hit| hit.tier == Confidence::Possible);
-        let mut hits = hits
-            .iter()
-            .filter(|hit| hit.tier != Confidence::Possible)
-            .peekable();
-        if hits.peek().is_none() {
-            return (None, sensitive);
-        }
-        let mut cleaned = String::with_capacity(text.len());
-        let mut copied = 0;
-        for hit in hits {
-            cleaned.push_str(&text[copied..hit.start]);
-            cleaned.push_str(&mark::format_mark(&self.key, hit.rule, &hit.value));
-            copied = hit.end;
-        }
-        cleaned.push_str(&text[copied..]);
-        (Some(cleaned), sensitive)
-    }
-
-    /// Lists what [`Redactor::clean`] would replace or tag.
-    pub fn findings(&self, text: &str) -> Vec<Finding> {
-        self.detect(text, &mut SessionSecrets::default())
-            .into_iter()
-            .map(|hit| Finding {
-                rule: hit.rule,
-                start: hit.start,
-                end: hit.end,
-                tier: hit.tier,
-                mark: mark::format_mark(&self.key, hit.rule, &hit.value),
-            })
-            .collect()
-    }
-
-    /// Returns a hash that only this installation can make.
-    pub fn keyed_hash(&self, parts: &[&[u8]]) -> [u8; 16] {
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        for part in parts {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        }
-        let mut hash = [0; 16];
-        hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        hash
-    }
-
-    /// Adds the secrets of `text` to `seen`: the first of two passes over a batch, so that a value
-    /// judged in its last record is replaced in its first.
-    pub fn collect_secrets(&self, text: &str, seen: &mut SessionSecrets) {
-        self.detect(text, seen);
-    }
-
-    fn detect(&self, text: &str, seen: &mut SessionSecrets) -> Vec<scan::SourceDetection> {
-        self.scanner
-            .get_or_init(scan::SecretScanner::new)
-            .find_secrets(text, &self.key, seen)
-    }
-}
-
-impl<'a> CleanText<'a> {
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    pub fn is_changed(&self) -> bool {
-        matches!(self.text, Cow::Owned(_))
-    }
-
-    /// True when the text may hold a secret that was too uncertain to remove.
-    pub fn sensitive(&self) -> bool {
-        self.sensitive
-    }
-
-    pub fn into_owned(self) -> CleanString {
-        CleanString {
-            text: self.text.into_owned(),
-            sensitive: self.sensitive,
-        }
-    }
-
-    pub fn into_cow(self) -> Cow<'a, str> {
-        self.text
-    }
-}
-
-impl CleanString {
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    pub fn sensitive(&self) -> bool {
-        self.sensitive
-    }
-
-    pub fn into_string(self) -> String {
-        self.text
-    }
-}
-
-impl From<CleanText<'_>> for CleanString {
-    fn from(clean: CleanText<'_>) -> Self {
-        clean.into_owned()
-    }
-}
-
-impl AsRef<str> for CleanText<'_> {
-    fn as_ref(&self) -> &str {
-        &self.text
-    }
-}
-
-impl AsRef<str> for CleanString {
-    fn as_ref(&self) -> &str {
-        &self.text
-    }
-}
-
-#[cfg(test)]
-mod linear;
-#[cfg(test)]
-mod matrix;
 #[cfg(test)]
 mod tests;

@@ -8,20 +8,20 @@ const MARK_LEN_MAX: usize = 64;
 
 /// Writes `[redacted:github-token:1f3a9c]`: the tail is a keyed hash, so that the same secret is
 /// recognisable and no one can guess a weak one by hashing candidates.
-pub(super) fn format_mark(key: &[u8; 32], rule: &str, value: &str) -> String {
+pub(crate) fn format_mark(key: &[u8; 32], rule: &str, value: &str) -> String {
     let [a, b, c, ..] = *blake3::keyed_hash(key, value.as_bytes()).as_bytes();
     format!("{MARK_OPEN}{rule}:{a:02x}{b:02x}{c:02x}]")
 }
 
 /// The byte ranges of the marks in `text`.
-pub(super) fn find_marks(text: &str) -> Vec<(usize, usize)> {
+pub(crate) fn find_marks(text: &str) -> Vec<(usize, usize)> {
     memmem::find_iter(text.as_bytes(), MARK_OPEN)
         .filter_map(|at| mark_len(&text[at..]).map(|len| (at, at + len)))
         .collect()
 }
 
 /// The part of `start..end` between the marks it starts with and the next one.
-pub(super) fn between_marks(text: &str, start: usize, end: usize) -> (usize, usize) {
+pub(crate) fn between_marks(text: &str, start: usize, end: usize) -> (usize, usize) {
     let mut start = start;
     while let Some(len) = mark_len(&text[start..]) {
         start += len;
@@ -31,16 +31,16 @@ pub(super) fn between_marks(text: &str, start: usize, end: usize) -> (usize, usi
     (start, start + len)
 }
 
-pub(super) fn has_mark(text: &str) -> bool {
+pub(crate) fn has_mark(text: &str) -> bool {
     text.contains(MARK_OPEN)
 }
 
-pub(super) fn starts_with_mark(text: &str) -> bool {
+pub(crate) fn starts_with_mark(text: &str) -> bool {
     mark_len(text).is_some()
 }
 
 /// True when `text` is a mark and nothing else.
-pub(super) fn is_mark(text: &str) -> bool {
+pub(crate) fn is_mark(text: &str) -> bool {
     mark_len(text) == Some(text.len())
 }
 

@@ -1,0 +1,269 @@
+//! Passwords in prose: `the pw for staging is …`, `Passwort ist …`, `密码是…`, a prompt and its answer on the
+//! next line.
+
+use crate::scan::progress::ScanProgress;
+use crate::scan::{Confidence, Detection};
+use crate::value;
+
+/// What brings the automaton here. Words of other languages, and English ones before a blank or
+/// before the end of their line, since [`crate::assignment`] deals with `password = …`.
+#[rustfmt::skip]
+pub(crate) const LITERALS: &[&str] = &[
+    "assword ", "asswords ", "asscode ", "assphrase ", "pw ", "PW ", "pwd ", "asswd ", "pass ",
+    "assword:\n", "assword:\\n", "assphrase:\n", "assphrase:\\n", "asscode:\n", "asscode:\\n",
+    "asswort", "ASSWORT", "ennwort", "wachtwoord", "Wachtwoord",
+    "contraseña", "Contraseña", "CONTRASEÑA", "contrasena", "Contrasena", "clave ", "Clave ", "clave:", "Clave:",
+    "mot de passe", "Mot de passe", "MOT DE PASSE", "password è", "parola d'ordine", "Parola d'ordine", "parola ", "Parola ",
+    "senha", "Senha", "SENHA", "hasło", "Hasło", "hasło:", "heslo", "Heslo", "lösenord", "Lösenord",
+    "adgangskode", "Adgangskode", "passord", "Passord", "salasana", "Salasana", "jelszó", "Jelszó",
+    "şifre", "Şifre", "mật khẩu", "Mật khẩu", "kata sandi", "Kata sandi",
+    "пароль", "Пароль", "ПАРОЛЬ", "пароля", "парола", "Парола", "κωδικός", "Κωδικός", "סיסמה", "סיסמא", "كلمة المرور", "كلمة السر",
+    "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "पासवर्ड", "รหัสผ่าน",
+];
+
+/// Verbs between a password's name and the password, in languages that part words by blanks.
+fn is_verb(word: &str) -> bool {
+    matches!(
+        word,
+        "is" | "was"
+            | "to"
+            | "are"
+            | "ist"
+            | "lautet"
+            | "war"
+            | "es"
+            | "era"
+            | "est"
+            | "était"
+            | "è"
+            | "é"
+            | "jest"
+            | "är"
+            | "on"
+            | "er"
+            | "je"
+            | "là"
+            | "adalah"
+            | "van"
+            | "είναι"
+            | "है"
+            | "هي"
+            | "היא"
+            | "now"
+            | "será"
+            | "sera"
+            | "blir"
+    )
+}
+
+/// Signs, and verbs of languages without blanks.
+const JOINS: &[&str] = &[
+    ":",
+    "=",
+    "：",
+    "->",
+    "=>",
+    "→",
+    "是",
+    "为",
+    "為",
+    "设为",
+    "改成",
+    "は",
+    "이",
+    "는",
+    "은",
+    "คือ",
+];
+
+/// Words a sentence about passwords goes on with, which hold a digit.
+#[rustfmt::skip]
+const TECHNICAL_TERMS: &[&str] = &[
+    "sha1", "sha-1", "sha256", "sha-256", "sha512", "sha-512", "sha2", "sha3", "md5", "base64", "base32", "utf8", "utf-8",
+    "argon2", "argon2id", "argon2i", "bcrypt", "pbkdf2", "scrypt", "oauth2", "x509", "ipv4", "ipv6",
+    "hmac-sha256", "aes-256", "aes256", "aes-128", "rot13", "crc32", "sha256sum", "sqlite3", "python3", "pkcs8", "pkcs12",
+    "oauth2.0", "http/2", "k8s", "i18n", "2fa", "mfa",
+];
+
+/// How far behind the name the joining word may stand.
+const GAP_BYTES_MAX: usize = 48;
+const GAP_WORDS_MAX: usize = 6;
+const VERB_BYTES_MAX: usize = 12;
+const VALUE_BYTES_MAX: usize = 128;
+
+/// Says cheaply whether a password could follow.
+pub(crate) fn may_find(text: &str, start: usize, end: usize) -> bool {
+    let bytes = &text.as_bytes()[end..];
+    // Most sentences about passwords name none: one has a digit or a sign that words do not have.
+    let is_odd = |b: &u8| b.is_ascii_digit() || b"!@#$%^&*+~?".contains(b);
+    starts_word(text, start)
+        && bytes
+            .iter()
+            .take(2 * GAP_BYTES_MAX)
+            .take_while(|&&b| b != b'\n')
+            .any(is_odd)
+        || text[..end].ends_with('\n')
+}
+
+pub(crate) fn find(
+    text: &str,
+    start: usize,
+    end: usize,
+    progress: &mut ScanProgress,
+    found: &mut Vec<Detection>,
+) {
+    if !starts_word(text, start) {
+        return;
+    }
+    progress.count_work(GAP_BYTES_MAX);
+    let value = if text[..end].ends_with('\n') {
+        find_on_next_line(text, end)
+    } else {
+        find_after_join(text, end)
+    };
+    if let Some((start, end)) = value {
+        found.push(Detection {
+            rule: "password",
+            confidence: Confidence::Probable,
+            start,
+            end,
+        });
+    }
+}
+
+/// The name is a word of its own; the literals leave out its first letter where that has two cases.
+fn starts_word(text: &str, start: usize) -> bool {
+    let bytes = text.as_bytes();
+    let is_cut = text[start..].starts_with("ass")
+        || text[start..].starts_with("ASS")
+        || text[start..].starts_with("enn");
+    let first = start - usize::from(is_cut && start > 0);
+    first == 0 || !bytes[first - 1].is_ascii_alphanumeric() && !b"_-.$/".contains(&bytes[first - 1])
+}
+
+/// The password behind `is`, `:` and the like, with a few words between: `for the staging host`.
+fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
+    let limit = text.floor_char_boundary(end + GAP_BYTES_MAX);
+    let mut at = end;
+    for _ in 0..GAP_WORDS_MAX {
+        let gap = &text[at..limit];
+        let blank = gap.len()
+            - gap
+                .trim_start_matches([' ', '*', '"', '\'', '`', ')', '」'])
+                .len();
+        at += blank;
+        let rest = &text[at..limit];
+        if let Some(join) = join_len(rest) {
+            let from = at + join;
+            let from = from + leading_blanks_len(&text[from..]);
+            return password_at(text, from);
+        }
+        let word = rest
+            .find(|c: char| c.is_whitespace() || ":=：".contains(c))
+            .filter(|&len| len > 0)?;
+        let is_plain = rest[..word]
+            .chars()
+            .all(|c| c.is_alphanumeric() || "-_'’./".contains(c));
+        if !is_plain {
+            return None;
+        }
+        at += word;
+    }
+    None
+}
+
+/// The length of the joining word or sign that `rest` starts with.
+fn join_len(rest: &str) -> Option<usize> {
+    let len = rest.find([' ', ':', '\n', '`', '"', '\'']);
+    if let Some(len) = len.filter(|&len| len <= VERB_BYTES_MAX && is_verb(&rest[..len])) {
+        // `is set to`, `is now`: the last verb is the one before the password.
+        let after = rest[len..].trim_start_matches(' ');
+        let more = ["set to ", "now ", "set as "]
+            .iter()
+            .find(|more| after.starts_with(**more));
+        let more = more.map_or(0, |more| rest.len() - len - after.len() + more.len());
+        return Some(len + more + usize::from(rest[len + more..].starts_with(':')));
+    }
+    let sign = JOINS.iter().find(|sign| rest.starts_with(**sign))?;
+    Some(sign.len())
+}
+
+fn leading_blanks_len(text: &str) -> usize {
+    text.len()
+        - text
+            .trim_start_matches([' ', '\t', '*', '\u{a0}', '：'])
+            .len()
+}
+
+/// The answer to a prompt, alone on the next line.
+fn find_on_next_line(text: &str, from: usize) -> Option<(usize, usize)> {
+    let from = from + leading_blanks_len(&text[from..]);
+    let (start, end) = password_at(text, from)?;
+    let rest = &text[end..];
+    (rest.is_empty()
+        || rest
+            .trim_start_matches([' ', '`', '"', '\''])
+            .starts_with(['\n', '\r', '"'])
+        || rest.trim().is_empty())
+    .then_some((start, end))
+}
+
+fn password_at(text: &str, from: usize) -> Option<(usize, usize)> {
+    let limit = text.floor_char_boundary(from + VALUE_BYTES_MAX);
+    let rest = &text[from..limit];
+    let quote = rest.chars().next().filter(|c| "\"'`“‘「『«".contains(*c));
+    let start = from + quote.map_or(0, char::len_utf8);
+    let rest = &text[start..limit];
+    let is_end = |c: char| match quote {
+        Some(quote) => c == closing(quote) || c == '\n',
+        None => c.is_whitespace() || "\"'`<>。，、；！？」』）“”".contains(c),
+    };
+    let len = rest.find(is_end).unwrap_or(rest.len());
+    let mut value = &rest[..len];
+    if quote.is_none() {
+        value = value.trim_end_matches(['.', ',', ';', ':', ')', '*', '?']);
+    }
+    let after = text[start + value.len()..].trim_start_matches([' ', '-']);
+    let goes_on = [
+        "encoded",
+        "hashed",
+        "encrypted",
+        "char",
+        "byte",
+        "bit",
+        "digit",
+        "long",
+        "hash",
+        "letters",
+    ]
+    .iter()
+    .any(|word| after.starts_with(word));
+    (is_prose_password(value) && !goes_on).then_some((start, start + value.len()))
+}
+
+fn closing(quote: char) -> char {
+    match quote {
+        '“' => '”',
+        '‘' => '’',
+        '「' => '」',
+        '『' => '』',
+        '«' => '»',
+        other => other,
+    }
+}
+
+/// A password that somebody tells somebody: letters with a digit or a sign, no technical term.
+fn is_prose_password(value: &str) -> bool {
+    const BYTES_MIN: usize = 6;
+    let shape = value::shape(value);
+    let letters = shape.lower + shape.upper;
+    let special = value.bytes().any(|b| b"!@#$%^&*+~?".contains(&b));
+    let lower = value.to_ascii_lowercase();
+    value.len() >= BYTES_MIN
+        && !value.contains(' ')
+        && value::is_password(value)
+        && (shape.digits > 0 && letters > 0 || special && letters >= 3)
+        && !TECHNICAL_TERMS.contains(&lower.as_str())
+        && !value.contains(['/', '(', '{', '[', '='])
+        && !(value.contains('_') && value::is_worded_identifier(value))
+}

@@ -1,0 +1,127 @@
+//! Formats that are secret by themselves: a vendor's prefix, a length, an alphabet.
+//!
+//! Each rule carries its proof. Examples are templates, so that no line of this repository looks like a
+//! live key: `{w36}` stands for 36 made-up letters and digits (see `template` for the alphabets).
+
+mod ai;
+mod chat;
+mod cloud;
+mod code;
+mod command;
+mod data;
+mod payment;
+#[cfg(test)]
+pub(crate) mod template;
+
+/// A format, found by one of its literals and confirmed by its pattern.
+#[derive(Debug)]
+pub(crate) struct FormatRule {
+    pub(crate) name: &'static str,
+    /// What the automaton looks for, in any case; the pattern decides about case.
+    pub(crate) literals: &'static [&'static str],
+    /// Matched where the literal starts, or `before` bytes earlier. Group 1, if any, is the secret.
+    pub(crate) pattern: &'static str,
+    pub(crate) before: usize,
+    pub(crate) body: BodyKind,
+    pub(crate) boundary: LiteralBoundary,
+    pub(crate) catches: &'static [&'static str],
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the rule's proof, fed by a test")
+    )]
+    pub(crate) spares: &'static [&'static str],
+}
+
+/// What the secret must look like beyond the pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyKind {
+    /// Nobody made it up.
+    Random,
+    /// Somebody may have: a password.
+    HumanChosen,
+    /// The pattern says it all.
+    PatternOnly,
+}
+
+/// What may stand directly before a format's literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LiteralBoundary {
+    /// Anything but a letter or a digit, where the literal is short or could end a word (`ico-`), and
+    /// anything at all where it is long and odd (`ghp_`).
+    NonAlphanumeric,
+    /// The start of a word: the literal is itself a common word, as in `cache-key-…`.
+    WordStart,
+}
+
+const fn rule(
+    name: &'static str,
+    literals: &'static [&'static str],
+    pattern: &'static str,
+    catches: &'static [&'static str],
+    spares: &'static [&'static str],
+) -> FormatRule {
+    FormatRule {
+        name,
+        literals,
+        pattern,
+        before: 0,
+        body: BodyKind::Random,
+        boundary: LiteralBoundary::NonAlphanumeric,
+        catches,
+        spares,
+    }
+}
+
+impl FormatRule {
+    /// For formats whose literal is not at the start.
+    const fn before(mut self, bytes: usize) -> Self {
+        self.before = bytes;
+        self
+    }
+
+    const fn body(mut self, body: BodyKind) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// For formats whose literal is a word that names also contain.
+    const fn whole_word(mut self) -> Self {
+        self.boundary = LiteralBoundary::WordStart;
+        self
+    }
+
+    /// True when text that merely resembles the format is improbable.
+    #[cfg(test)]
+    pub(crate) fn is_certain(&self) -> bool {
+        self.boundary != LiteralBoundary::WordStart && self.body != BodyKind::HumanChosen
+    }
+}
+
+/// Every rule of every table.
+pub(crate) fn all() -> impl Iterator<Item = &'static FormatRule> {
+    [
+        ai::RULES,
+        chat::RULES,
+        cloud::RULES,
+        code::RULES,
+        command::RULES,
+        data::RULES,
+        payment::RULES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Length of the text an example template stands for.
+pub(crate) fn expanded_len(template: &str) -> usize {
+    let mut length = template.len();
+    for slot in template.split('{').skip(1) {
+        let Some((count, _)) = slot.split_once('}') else {
+            continue;
+        };
+        if let Some(count) = count.get(1..).and_then(|count| count.parse::<usize>().ok()) {
+            length = length + count - slot.find('}').unwrap_or(0) - 2;
+        }
+    }
+    length
+}

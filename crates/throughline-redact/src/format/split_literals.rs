@@ -1,0 +1,114 @@
+//! Format literals that a line break or an escape splits.
+
+use std::collections::HashSet;
+
+use super::seams::{MARGIN_BYTES_MAX, skip_leading_margin, skip_trailing_margin};
+use crate::scan::progress::is_token_byte;
+
+/// Literals that are looked for across a line break; the longest of a rule is shorter.
+const LITERAL_BYTES_MIN: usize = 4;
+const LITERAL_BYTES_MAX: usize = 24;
+
+/// The literals that a line break may cut, by the bytes around the cut.
+#[derive(Debug)]
+pub(crate) struct SplitLiterals {
+    /// The last two bytes before the break and the first behind it.
+    late: HashSet<[u8; 3]>,
+    /// The last byte before the break and the first two behind it.
+    early: HashSet<[u8; 3]>,
+    /// The first three bytes of a literal that starts with the letter of an escape.
+    escaped: HashSet<[u8; 3]>,
+}
+
+impl SplitLiterals {
+    pub(crate) fn new<'l>(literals: impl Iterator<Item = &'l str>) -> Self {
+        let mut cuts = Self {
+            late: HashSet::new(),
+            early: HashSet::new(),
+            escaped: HashSet::new(),
+        };
+        for literal in literals {
+            let bytes = literal.as_bytes();
+            if bytes.len() >= 3 && b"nrtu".contains(&bytes[0]) {
+                cuts.escaped.insert([bytes[0], bytes[1], bytes[2]]);
+            }
+            if bytes.len() < LITERAL_BYTES_MIN {
+                continue;
+            }
+            cuts.early.insert([bytes[0], bytes[1], bytes[2]]);
+            cuts.late
+                .extend(bytes.windows(3).map(|w| [w[0], w[1], w[2]]));
+        }
+        cuts
+    }
+
+    /// Calls `each` with the start of every literal behind a backslash that decoding takes for an
+    /// escape, as in `C:\\npm_…`, until it returns true.
+    pub(crate) fn any_escaped(
+        &self,
+        text: &str,
+        mut each: impl FnMut(usize, &str) -> bool,
+    ) -> bool {
+        let bytes = text.as_bytes();
+        memchr::memchr_iter(b'\\', bytes).any(|at| {
+            let Some(&[a, b, c]) = bytes.get(at + 1..at + 4) else {
+                return false;
+            };
+            if !self.escaped.contains(&[a, b, c]) {
+                return false;
+            }
+            let rest = bytes[at + 1..].iter().take(LITERAL_BYTES_MAX);
+            let len = rest.take_while(|&&b| is_token_byte(b)).count();
+            each(at + 1, &text[at + 1..at + 1 + len])
+        })
+    }
+
+    /// Calls `each` for every word that a line break may cut within a literal: with the start of its
+    /// last bytes before the break, their number, and these with the first bytes behind the break.
+    /// It ends when `each` returns true, and says so.
+    pub(crate) fn any_split(
+        &self,
+        text: &str,
+        mut each: impl FnMut(usize, usize, &str) -> bool,
+    ) -> bool {
+        let bytes = text.as_bytes();
+        memchr::memchr2_iter(b'\n', b'\\', bytes).any(|at| {
+            if bytes[at] == b'\\' && bytes.get(at + 1) != Some(&b'n') {
+                return false;
+            }
+            let end = line_text_end(bytes, at);
+            let Some(&last) = end.checked_sub(1).map(|last| &bytes[last]) else {
+                return false;
+            };
+            if !is_token_byte(last) {
+                return false;
+            }
+            let Some(after) = skip_trailing_margin(bytes, end) else {
+                return false;
+            };
+            let next =
+                skip_leading_margin(&bytes[..bytes.len().min(after + MARGIN_BYTES_MAX)], after);
+            let [first, second] = [next, next + 1].map(|at| bytes.get(at).copied().unwrap_or(0));
+            let before = end.checked_sub(2).map_or(0, |before| bytes[before]);
+            if !self.late.contains(&[before, last, first])
+                && !self.early.contains(&[last, first, second])
+            {
+                return false;
+            }
+            let head = bytes[..end].iter().rev().take(LITERAL_BYTES_MAX);
+            let head = head.take_while(|&&b| is_token_byte(b)).count();
+            let rest = bytes[next..].iter().take(LITERAL_BYTES_MAX);
+            let rest = rest.take_while(|&&b| is_token_byte(b)).count();
+            let window = [&text[end - head..end], &text[next..next + rest]].concat();
+            each(end - head, head, &window)
+        })
+    }
+}
+
+/// The end of the line's text before the line break at `at`, without blanks and a border.
+fn line_text_end(bytes: &[u8], at: usize) -> usize {
+    let from = at.saturating_sub(MARGIN_BYTES_MAX);
+    let margin = bytes[from..at].iter().rev();
+    let margin = margin.take_while(|&&b| b" \t\r|\\".contains(&b) || b >= 0x80);
+    at - margin.count()
+}
