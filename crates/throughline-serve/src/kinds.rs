@@ -1,5 +1,7 @@
-//! The types of records as others name them, over HTTP and MCP alike: what they are is said in one place, with the
-//! record itself.
+//! The names of record types and hit types in HTTP and MCP.
+//!
+//! The names themselves are defined by [`memory::Kind`]; this module only turns them into JSON,
+//! JSON Schema and OpenAPI.
 
 use std::borrow::Cow;
 
@@ -10,15 +12,15 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema as ApiSchema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// Facts beside the types of records.
+/// The name of the hit type that stands for facts.
 const FACT: &str = "fact";
 
-/// The type of a record.
+/// A record type in a request or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RecordTypeName(pub RecordKind);
 
-/// The type of a hit: that of a record, or a fact.
+/// A hit type in a request or an answer: a record type, or `fact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Cow<'_, str>", into = "&'static str")]
 pub enum HitType {
@@ -45,7 +47,10 @@ impl TryFrom<Cow<'_, str>> for HitType {
         let kind = RecordKind::ALL.iter().find(|kind| kind.name() == name);
         kind.copied().map(Self::Record).ok_or_else(|| {
             let known: Vec<_> = hit_type_names().collect();
-            format!("no type is called {name:?}; known are {}", known.join(", "))
+            format!(
+                "unknown type {name:?}; known types are {}",
+                known.join(", ")
+            )
         })
     }
 }
@@ -115,7 +120,7 @@ mod tests {
         }
         let refused = serde_json::from_str::<HitType>("\"facts\"").unwrap_err();
         assert!(
-            refused.to_string().contains("known are prompt"),
+            refused.to_string().contains("known types are prompt"),
             "{refused}"
         );
     }

@@ -1,4 +1,4 @@
-//! What memory has for a prompt: the one way that the command line, hooks, HTTP and MCP go.
+//! Recalls memory for one prompt. The command line, hooks, HTTP and MCP all come through here.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,14 @@ use store::{NewInjection, Store};
 
 use crate::settings::ServeSettings;
 
-/// Why injection is switched off.
+/// The reason why injection is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionOff {
     Environment,
     Configuration,
     Workspace,
-    /// The workspace is not captured, so that something was shown there may not be noted either.
+    /// The workspace is excluded from capture, so injections there may not be recorded either.
     NotCaptured,
 }
 
@@ -27,7 +27,7 @@ impl InjectionOff {
         match self {
             Self::Environment => "THROUGHLINE_INJECTION is off",
             Self::Configuration => "[injection] enabled is false in the configuration",
-            Self::Workspace => "the configuration switches it off for this workspace",
+            Self::Workspace => "the configuration turns injection off for this workspace",
             Self::NotCaptured => {
                 "this workspace is not captured: see `allow` and `deny` under [capture]"
             }
@@ -35,7 +35,7 @@ impl InjectionOff {
     }
 }
 
-/// Says why nothing may be injected in a workspace.
+/// Returns why nothing may be injected in a workspace, or `None` if injection is on.
 pub fn injection_off(settings: &ServeSettings, workspace: &Workspace) -> Option<InjectionOff> {
     let injection = &settings.injection;
     let named = |part: &String| workspace.key.contains(part) || workspace.root.contains(part);
@@ -52,7 +52,7 @@ pub fn injection_off(settings: &ServeSettings, workspace: &Workspace) -> Option<
     }
 }
 
-/// Returns the workspace around a folder, by the key the store knows it by.
+/// Returns the workspace that contains a folder, with the key under which the store has it.
 pub fn workspace_of(
     store: &Store,
     settings: &ServeSettings,
@@ -68,8 +68,8 @@ pub fn workspace_of(
     })
 }
 
-/// Returns the moment a prompt is sent. A session that is too young to be known is still itself: what
-/// was shown to it is not shown again.
+/// Builds the recall request for a prompt. A session that the store does not have yet keeps its own
+/// id, so that what was shown to it is not shown again.
 pub fn prompt_request(
     store: &Store,
     settings: &ServeSettings,
@@ -99,7 +99,8 @@ fn resolve_session(store: &Store, id: &str) -> store::Result<SessionId> {
     })
 }
 
-/// Returns what a prompt gets. Writes nothing; see [`shown`].
+/// Recalls memory for a prompt. Writes nothing; the caller records the injection once the prompt is
+/// answered.
 pub fn recall_for_prompt(
     store: &Store,
     settings: &ServeSettings,
@@ -111,7 +112,7 @@ pub fn recall_for_prompt(
     recall_with_search(store, settings, occasion, workspace, now, find)
 }
 
-/// Returns what a prompt gets of facts alone, without a search of the records.
+/// Recalls facts only, without searching records.
 pub fn recall_facts_only(
     store: &Store,
     settings: &ServeSettings,
@@ -143,7 +144,7 @@ fn recall_with_search(
     recall::recall(store, occasion, config, &world, find)
 }
 
-/// Returns the account of an injection, to be recorded once the prompt is answered.
+/// Builds the row that records an injection after the prompt is answered.
 pub fn new_injection(occasion: &PromptRequest, pack: &ContextPack, now: Timestamp) -> NewInjection {
     let items = pack.items.iter();
     NewInjection {
@@ -157,7 +158,7 @@ pub fn new_injection(occasion: &PromptRequest, pack: &ContextPack, now: Timestam
     }
 }
 
-/// Says whether a file was written after a time. A file that is gone says nothing.
+/// Returns whether a file was modified after a time. A missing file counts as unmodified.
 fn modified_since(path: &Path, at: Timestamp) -> bool {
     let modified = path.metadata().and_then(|metadata| metadata.modified());
     modified

@@ -1,12 +1,14 @@
-//! What an agent's hook gets, and what is done once it has it.
+//! Decides what an agent's hook answers, and what happens afterwards.
 //!
-//! [`answer`] decides and writes nothing that anybody waits for: [`start`] is what a session gets when it
-//! begins, [`compact`] what must survive when its conversation is made shorter, and prompts go to
-//! [`crate::prompt`]. What they say of a session is brought up to its last message by [`live`].
-//! What follows from an event is a list of [`After`]s: the daemon carries them out once it has
-//! answered ([`carry_out`]); where none runs they wait in [`pending`]. [`late_notes`] and
-//! [`subagents`] are what one hook leaves for the next ([`leave`]). [`seen`] recognises what
-//! is delivered twice. [`wire`] is how a hook's process and the daemon talk.
+//! [`answer_event`] decides and writes nothing that the agent would have to wait for. [`start`]
+//! answers the start of a session, [`compact`] a compaction of its conversation, and prompts go to
+//! [`crate::prompt`]. [`live`] reads the end of a session's log that is not stored yet, so that
+//! answers are up to date.
+//!
+//! The work that follows an event is a list of [`FollowUp`]s. The daemon runs them once it has
+//! answered; without a daemon they wait in [`pending`]. [`late_notes`] and [`subagents`] are notes
+//! from one hook to the next ([`save_for_later_hooks`]). [`seen`] detects events that are delivered
+//! twice. [`wire`] is the protocol between a hook's process and the daemon.
 
 pub mod after;
 mod compact;
@@ -32,31 +34,31 @@ pub use self::after::{FollowUp, FollowUpEnv, PendingInjection, run_follow_ups};
 use crate::prompt;
 use crate::settings::ServeSettings;
 
-/// What a hook says, and what follows.
+/// The answer to a hook, and the work that follows it.
 #[derive(Clone, Debug, Default)]
 pub struct HookOutcome {
     pub answer: HookAnswer,
-    /// Why it says nothing.
+    /// Why the answer is empty, if it is.
     pub silence: Option<HookSilence>,
     pub follow_ups: Vec<FollowUp>,
 }
 
-/// Why a hook says nothing.
+/// Why a hook answers nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookSilence {
-    /// Nothing is ever said at such an event, or the agent would not take it.
+    /// The agent takes no context at this event.
     EventNotAnswered,
-    /// It was delivered before.
+    /// The event was delivered before.
     Duplicate,
-    /// Injection is switched off here.
+    /// Injection is off in this workspace.
     Off(prompt::InjectionOff),
-    /// A subagent, or a prompt that no person sent.
+    /// The event is of a subagent, or of a prompt that no person wrote.
     NotFromUser,
     Recall(recall::Silence),
-    /// There is nothing worth saying.
+    /// Memory has nothing relevant.
     NothingRelevant,
-    /// The agent does not say in which folder it works.
+    /// The agent does not name its folder.
     NoFolder,
 }
 
@@ -78,7 +80,7 @@ impl HookOutcome {
     }
 }
 
-/// Returns what an event gets, and what follows from it.
+/// Answers an event, unless it was delivered before.
 pub fn answer_event(
     store: &Store,
     settings: &ServeSettings,
@@ -99,8 +101,8 @@ pub fn answer_event_without_dedup(
     answer_with_dedup(&|| false, store, settings, event, AnswerDepth::Full, now)
 }
 
-/// Returns as much of the answer as takes next to no time: the pins, preferences and facts, without a
-/// search. A hook prints this where the whole answer is not there at its deadline.
+/// Answers an event from pins, preferences and facts only, without a search. A hook prints this if
+/// the full answer is not ready at its deadline.
 pub fn answer_from_facts(
     store: &Store,
     settings: &ServeSettings,
@@ -121,7 +123,7 @@ pub fn answer_from_facts(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerDepth {
     Full,
-    /// Only what holds in the workspace; no records are searched, no session is looked for.
+    /// Facts of the workspace only; no records are searched, and no earlier session is described.
     FactsOnly,
 }
 
@@ -144,8 +146,8 @@ fn answer_with_dedup(
     Ok(answered)
 }
 
-/// Says whether anything may be said at an event. After a tool call that is only so where notes
-/// wait for it: that way must stay short.
+/// Returns whether an event may be answered with context. After a tool call that is the case only
+/// if notes are pending, because that path must stay short.
 pub fn may_add_context(home: &Path, event: &HookEvent) -> bool {
     let kind = match event.kind {
         HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::PreCompact => true,
@@ -158,8 +160,8 @@ pub fn may_add_context(home: &Path, event: &HookEvent) -> bool {
     kind && event.dialect.accepts_context(&event.kind)
 }
 
-/// Leaves what later hooks need to know of an event: what was shown, that a compaction happened,
-/// that a subagent runs. The hook's process calls it once it has printed its answer.
+/// Saves what later hooks need to know of an event: what was shown, that a compaction happened,
+/// that a subagent runs. The hook's process calls this once it has printed its answer.
 pub fn save_for_later_hooks(
     home: &Path,
     event: &HookEvent,
@@ -248,7 +250,7 @@ fn decide_answer(
     }
 }
 
-/// Where something is said.
+/// Everything that an answer is decided from.
 struct HookContext<'a> {
     event: &'a HookEvent,
     store: &'a Store,
@@ -261,7 +263,7 @@ struct HookContext<'a> {
 }
 
 impl HookContext<'_> {
-    /// Returns the word that closes this injection's fence.
+    /// Returns the unpredictable id of this injection, which also closes its fence.
     fn fence_id(&self) -> String {
         let PromptRequest {
             prompt, session, ..
@@ -270,7 +272,7 @@ impl HookContext<'_> {
             .injection_name(prompt, session.as_ref(), self.now)
     }
 
-    /// Returns the answer that shows a text, with the account of what it shows.
+    /// Returns an answer with a text, and the follow-up that records what was shown.
     fn inject(
         &self,
         word: String,
@@ -281,7 +283,8 @@ impl HookContext<'_> {
         let injection = NewInjection {
             name: word,
             session: self.request.session.clone(),
-            // The account may wait outside of the store: only a name from there has been cleaned.
+            // The follow-up may wait outside the store, so it names the workspace only by a key
+            // from the store, which has been redacted.
             workspace: self.store.workspace_key(self.workspace)?,
             at: self.now,
             prompt: self.request.prompt.clone(),
@@ -297,8 +300,8 @@ impl HookContext<'_> {
     }
 }
 
-/// Gives the notes of a compacted conversation with an event that comes later, beside what the
-/// event gets anyway.
+/// Answers a later event with the notes of a compacted conversation, besides what the event gets
+/// anyway.
 fn answer_with_notes(scene: &HookContext<'_>, compaction: String) -> store::Result<HookOutcome> {
     let mut notes = compact::restore_after_compaction(scene)?;
     let Some(text) = notes.answer.context.clone() else {
@@ -370,18 +373,18 @@ fn limit_budget(settings: &ServeSettings, limit: ContextLimit) -> ServeSettings 
     settings
 }
 
-/// Returns the folder of everything we write.
+/// Returns the data folder, in which the store lies.
 fn data_folder(store: &Store) -> &Path {
     store.path().parent().unwrap_or(Path::new("."))
 }
 
-/// The words of a prompt that no session sent; see [`warm_up`].
+/// The prompt of [`warm_up`], which no session has sent.
 const WARM_UP_PROMPT: &str = "which tests did we run last";
-/// An event that no agent sent.
+/// The event of [`warm_up`], which no agent has sent.
 const WARM_UP_EVENT: &[u8] = br#"{"hook_event_name":"SessionStart","source":"startup"}"#;
 
-/// Reads what an answer reads, for a workspace that does not exist: the first hook then finds the schema
-/// read, the statements prepared and the index in memory. Writes nothing.
+/// Reads what an answer reads, for a workspace that does not exist. The first real hook then finds
+/// the schema read, the statements prepared and the index in memory. Writes nothing.
 pub fn warm_up(store: &Store, settings: &ServeSettings, now: Timestamp) {
     let workspace = Workspace {
         key: String::new(),
@@ -407,7 +410,7 @@ pub fn warm_up(store: &Store, settings: &ServeSettings, now: Timestamp) {
                 answer_prompt(&scene)
             });
     if let Err(error) = warmed {
-        tracing::debug!(%error, "the first hook will find nothing prepared");
+        tracing::debug!(%error, "the warm-up failed");
     }
 }
 

@@ -367,7 +367,7 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
     assert!(after.is_empty());
     let (again, after) = respond(payload.to_string().as_bytes());
     assert_eq!(again.answer, "{}");
-    assert_eq!(again.silence.as_deref(), Some("delivered before"));
+    assert_eq!(again.silence.as_deref(), Some("duplicate event"));
     assert!(after.is_empty() && again.shown.is_empty());
     let (reply, after) = respond(b"?");
     assert_eq!((reply.answer.as_str(), after.len()), ("", 0));

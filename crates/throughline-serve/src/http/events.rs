@@ -1,8 +1,8 @@
-//! Changes as they happen, as server-sent events.
+//! Changes of memory as server-sent events.
 //!
-//! Each listener reads the store's feed at its own pace, so nothing is queued for those that are slow. The id
-//! of an event says up to where its listener has heard: who comes back with it misses nothing, also of
-//! what other processes wrote meanwhile.
+//! Each listener reads the store's feed at its own pace, so nothing is queued for slow listeners.
+//! The id of an event is a cursor into the feed: a listener that reconnects with it misses nothing,
+//! including what other processes wrote in the meantime.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -20,16 +20,17 @@ use super::HttpState;
 use super::problem::Problem;
 use crate::ServeContext;
 
-/// How often the store is looked at.
+/// How often a listener reads the feed.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// Events of one look.
+/// Events that are read from the feed at once.
 const EVENTS_PER_POLL_MAX: usize = 256;
-/// Events that wait for a listener, and for how long.
+/// Events that may wait for a listener, and how long it may take to read one.
 const QUEUED_EVENTS_MAX: usize = 16;
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Changes as they happen: `memory_update` events. `Last-Event-ID` goes on where a listener was.
+/// Changes as they happen, as `memory_update` events. `Last-Event-ID` continues after the given
+/// event.
 #[utoipa::path(get, path = "/events", tag = "events",
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
@@ -40,8 +41,8 @@ pub async fn events(
     let Ok(seat) = std::sync::Arc::clone(&front.listeners).try_acquire_owned() else {
         return Err(Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
-            "too many listen already",
-            "try again when one has left",
+            "too many event listeners are connected",
+            "try again when one has disconnected",
         ));
     };
     let last = headers.get("last-event-id");
@@ -63,7 +64,7 @@ pub async fn events(
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(alive))
 }
 
-/// Up to where a listener has heard.
+/// A listener's position in the feed of records, deletions and changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct EventCursor {
     feed: FeedPosition,
@@ -79,7 +80,8 @@ impl EventCursor {
         })
     }
 
-    /// Reads an event's id. Changes of another run of the daemon count for nothing.
+    /// Parses an event id. Change numbers of another run of the daemon are meaningless and start at
+    /// 0.
     fn parse(id: &str, boot: &str) -> Option<Self> {
         let mut parts = id.splitn(4, '.');
         let record = parts.next()?.parse().ok()?;
@@ -100,11 +102,11 @@ impl EventCursor {
 
 type EventSender = mpsc::Sender<Result<Event, Infallible>>;
 
-/// Tells a listener of everything new, until it leaves or the daemon stops.
+/// Sends new events to a listener until it disconnects or the daemon stops.
 async fn stream_events(front: HttpState, mut place: EventCursor, sender: EventSender) {
     let mut stopping = front.stopping.clone();
     loop {
-        // Whoever listens needs us.
+        // A connected listener keeps an idle daemon running.
         front.guard.record_activity();
         let looked = read_new_events(&front, place).await;
         let told = match looked {
@@ -117,7 +119,7 @@ async fn stream_events(front: HttpState, mut place: EventCursor, sender: EventSe
                 is_full
             }
             Err(problem) => {
-                tracing::warn!(?problem, "a listener hears nothing for now");
+                tracing::warn!(?problem, "cannot read the event feed");
                 false
             }
         };
@@ -134,7 +136,7 @@ async fn stream_events(front: HttpState, mut place: EventCursor, sender: EventSe
 
 async fn send_all(sender: &EventSender, events: Vec<Event>) -> bool {
     for event in events {
-        // One that does not read for so long is not there any more.
+        // A listener that reads nothing for so long is gone.
         if sender.send_timeout(Ok(event), SEND_TIMEOUT).await.is_err() {
             return false;
         }
@@ -155,7 +157,7 @@ async fn read_new_events(
                 .store
                 .changes_since(&mut after.feed, EVENTS_PER_POLL_MAX)?;
             let mut at = place;
-            // Row numbers may have gone back with what was forgotten.
+            // Deleting the latest rows makes row numbers go back.
             at.feed.record = at.feed.record.min(after.feed.record);
             at.feed.tombstone = at.feed.tombstone.min(after.feed.tombstone);
             let mut events = Vec::new();

@@ -1,4 +1,4 @@
-//! Facts and pins.
+//! Routes for facts and pins.
 
 use std::path::Path;
 
@@ -17,20 +17,20 @@ use crate::prompt;
 use crate::requests::facts::{self, RememberRequest};
 use crate::requests::{AccessScope, RequestError, given};
 
-/// Facts of one list, at most.
+/// The most facts that one request may list.
 const LIST_MAX: usize = 1_000;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct FactsParams {
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose key or folder contains this
     workspace: Option<String>,
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
 }
 
-/// The facts that hold: pins and preferences first, then the latest
+/// List current facts: pins and preferences first, then the latest
 #[utoipa::path(get, path = "/memory/facts", tag = "facts", params(FactsParams),
     responses((status = 200, body = Vec<FactView>)))]
 pub async fn list(
@@ -56,9 +56,9 @@ pub struct NewFact {
     /// At most 40 words
     #[schema(min_length = 1)]
     text: String,
-    /// The folder of the workspace it holds in; everywhere unless given
+    /// The folder of the workspace that the fact is about; without it the fact applies everywhere
     folder: Option<String>,
-    /// note unless given
+    /// `note` by default
     kind: Option<FactKindName>,
     #[serde(default)]
     tags: Vec<String>,
@@ -94,13 +94,13 @@ impl From<FactKindName> for FactKind {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct FactKept {
     id: String,
-    /// It was known, and is counted once more
+    /// The fact was known already, and its count was increased
     repeated: bool,
-    /// Ids of the facts it takes the place of
+    /// Ids of the facts that it supersedes
     superseded: Vec<String>,
 }
 
-/// Keep a fact, as the user's word
+/// Store a fact as a statement of the user
 #[utoipa::path(post, path = "/memory/remember", tag = "facts", request_body = NewFact,
     responses((status = 200, body = FactKept)))]
 pub async fn remember(
@@ -111,8 +111,8 @@ pub async fn remember(
         let folder = body.folder.as_deref().map(Path::new);
         if folder.is_some_and(|folder| !folder.is_absolute()) {
             return Err(RequestError::invalid(
-                "the folder is no whole path",
-                "give it from the root on",
+                "folder must be an absolute path",
+                "for example /home/me/project",
             ));
         }
         let workspace =
@@ -142,7 +142,7 @@ pub async fn remember(
 pub struct PinBody {
     /// The id of a fact or of a record
     id: String,
-    /// false lets a pinned fact be an ordinary one again
+    /// `false` unpins the fact
     #[serde(default = "default_true")]
     #[schema(default = true)]
     pinned: bool,
@@ -159,7 +159,7 @@ pub struct Pinned {
     pinned: bool,
 }
 
-/// Pin a fact, or a record's words as one; or let it go
+/// Pin a fact, or the text of a record as a new fact; or unpin a fact
 #[utoipa::path(post, path = "/memory/pin", tag = "facts", request_body = PinBody,
     responses((status = 200, body = Pinned)))]
 pub async fn pin(

@@ -1,4 +1,4 @@
-//! How the daemon is doing, and its end.
+//! Routes for the daemon's health, shutdown and token.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::daemon::home;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Health {
-    /// ok
+    /// Always `ok`
     status: &'static str,
     version: &'static str,
     pid: u32,
@@ -24,12 +24,12 @@ pub struct Health {
     records: u64,
     facts: u64,
     pins: u64,
-    /// When something was last said or done that memory knows of
+    /// The time of the latest record
     last: Option<String>,
     encrypted: bool,
 }
 
-/// How the daemon is doing
+/// The state of the daemon and the size of its memory
 #[utoipa::path(get, path = "/health", tag = "daemon", responses((status = 200, body = Health)))]
 pub async fn health(State(front): State<HttpState>) -> Result<Json<Health>, Problem> {
     let counts = front
@@ -49,7 +49,7 @@ pub async fn health(State(front): State<HttpState>) -> Result<Json<Health>, Prob
     }))
 }
 
-/// Stop the daemon. Only over the socket.
+/// Stop the daemon. Accepted over the socket only.
 #[utoipa::path(post, path = "/daemon/stop", tag = "daemon",
     responses((status = 202, description = "It stops")))]
 pub async fn stop(
@@ -61,14 +61,14 @@ pub async fn stop(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Make another token; the old one opens nothing any more. Only over the socket.
+/// Create a new token; the old one becomes invalid. Accepted over the socket only.
 #[utoipa::path(post, path = "/daemon/token", tag = "daemon",
     responses((status = 204, description = "The new one is in `daemon.token`")))]
 pub async fn new_token(
     State(front): State<HttpState>,
     Extension(way): Extension<Transport>,
 ) -> Result<StatusCode, Problem> {
-    require_socket(way, "`throughline serve --new-token` makes another token")?;
+    require_socket(way, "`throughline serve --new-token` creates a new token")?;
     let made = front
         .run_blocking(|desk| {
             let folder = desk.store.path().parent();
@@ -80,14 +80,14 @@ pub async fn new_token(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Refuses who is not one of the user's own commands.
+/// Rejects requests that did not come over the user's own socket.
 fn require_socket(way: Transport, hint: &'static str) -> Result<(), Problem> {
     if way == Transport::Socket {
         return Ok(());
     }
     Err(Problem::with_hint(
         StatusCode::FORBIDDEN,
-        "this is for the user's own commands, over the socket",
+        "this route is only available over the Unix socket",
         hint,
     ))
 }

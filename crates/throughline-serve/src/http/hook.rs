@@ -1,4 +1,4 @@
-//! Agents' hooks, which our own command brings.
+//! The route that answers agents' hooks.
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -12,7 +12,8 @@ use super::problem::Problem;
 use crate::daemon::WakeReason;
 use crate::hook::wire::{self, Reply};
 
-/// Answer an agent's hook. Only over the socket: `throughline hook` brings the payload as the agent sent it.
+/// Answer an agent's hook. Accepted over the socket only, from `throughline hook`, with the payload
+/// as the agent sent it.
 #[utoipa::path(post, path = "/hook", tag = "daemon",
     request_body(content = String, content_type = "application/json"),
     responses((status = 200, body = Reply)))]
@@ -25,8 +26,8 @@ pub async fn hook(
     if way != Transport::Socket {
         return Err(Problem::with_hint(
             StatusCode::FORBIDDEN,
-            "hooks are answered over the socket only",
-            "agents call `throughline hook`",
+            "hooks are only answered over the Unix socket",
+            "agents run `throughline hook`",
         ));
     }
     let context = front.clone();
@@ -35,7 +36,7 @@ pub async fn hook(
     Ok(Json(reply.await??))
 }
 
-/// Answers a hook's payload from a store, and has the daemon carry out what follows from it.
+/// Answers a hook's payload from a store, and queues its follow-up work in the daemon.
 pub fn answer_payload(
     front: &HttpState,
     store: &Store,
@@ -43,12 +44,12 @@ pub fn answer_payload(
     payload: &[u8],
 ) -> Result<Reply, Problem> {
     if front.startup_files.has_changed() {
-        // The loop looks at it too, and ends us where somebody starts us again.
+        // The daemon's loop checks the files too, and exits if a hook can start the new version.
         front.daemon.wake(WakeReason::FollowUpsDue);
         return Err(Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
             "the program or its configuration has changed since this daemon started",
-            "start it again",
+            "restart the daemon",
         ));
     }
     let hints = wire::hints_from_headers(|name| headers.get(name)?.to_str().ok());

@@ -1,4 +1,4 @@
-//! Records: given, read, forgotten.
+//! Routes that add, read and delete records.
 
 use std::collections::BTreeMap;
 
@@ -18,20 +18,20 @@ use crate::requests::find::find_record;
 use crate::requests::given::{self, SubmittedRecord};
 use crate::requests::{AccessScope, facts};
 
-/// A record to keep.
+/// A record to store.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRecord {
-    /// The session it belongs to, as AGENT:ID; of a session that is known the ID is enough
+    /// The session that it belongs to, as AGENT:ID; for a known session the ID is enough
     #[schema(example = "claude:5f2b", max_length = 200)]
     session_id: String,
     #[serde(rename = "type")]
     kind: RecordTypeName,
     #[schema(min_length = 1)]
     content: String,
-    /// When it was said or done, in RFC 3339; now unless given
+    /// When it happened, in RFC 3339; now by default
     at: Option<String>,
-    /// Your own name for it: sent again with the same name it is stored once
+    /// Your own id for it: a record that is sent again with the same key is stored once
     #[schema(max_length = 200)]
     key: Option<String>,
     /// The folder that the session works in
@@ -47,11 +47,11 @@ pub struct NewRecord {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RecordKept {
     id: String,
-    /// It was there already, or was forgotten and stays so
+    /// The record was stored before, or was forgotten and stays so
     known: bool,
 }
 
-/// Keep a record. When the answer comes it is on disk.
+/// Store a record. The response is sent once the record is on disk.
 #[utoipa::path(post, path = "/memory/record", tag = "memory", request_body = NewRecord,
     responses((status = 201, body = RecordKept)))]
 pub async fn give(
@@ -77,7 +77,7 @@ pub async fn give(
         .await?;
     let kept = kept
         .first()
-        .ok_or_else(|| Problem::internal("nothing was kept"))?;
+        .ok_or_else(|| Problem::internal("the record was not stored"))?;
     let answer = RecordKept {
         id: kept.id.to_string(),
         known: kept.known,
@@ -95,19 +95,20 @@ pub async fn get(State(front): State<HttpState>, Id(id): Id) -> Result<Json<Reco
     Ok(Json(record.await?.into()))
 }
 
-/// What was forgotten
+/// What was deleted
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ForgottenView {
     records: usize,
     facts: usize,
     sessions: usize,
-    /// No byte of it is left in our files; else another process still reads the old state
+    /// Whether every trace is gone from the store's files; otherwise another process still reads
+    /// the old state
     traces_cleared: bool,
-    /// The agents' own files that still hold it
+    /// The agents' own files that still contain it
     sources: Vec<String>,
 }
 
-/// Forget a record or a fact for good, with what was derived from it
+/// Permanently delete a record or a fact, with everything derived from it
 #[utoipa::path(delete, path = "/memory/record/{id}", tag = "memory",
     params(("id" = String, Path, description = "The id of a record or of a fact")),
     responses((status = 200, body = ForgottenView)))]

@@ -1,4 +1,4 @@
-//! Search, and what a prompt gets.
+//! Routes for search and for the context of a prompt.
 
 use std::path::PathBuf;
 
@@ -18,39 +18,39 @@ use crate::requests::find::find_session;
 use crate::requests::search::{self, Audience, SearchRequest};
 use crate::requests::{AccessScope, RequestError};
 
-/// Hits unless asked for more or fewer.
+/// The number of hits if the request does not say.
 const HITS_DEFAULT: usize = 20;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SearchParams {
-    /// What to look for: a question, words, names, error codes
+    /// What to search for: a question, words, names, error codes
     q: String,
-    /// How many hits at most
+    /// The maximum number of hits
     #[param(minimum = 1, maximum = 100, default = 20)]
     k: Option<u32>,
-    /// Only records of this type, or facts alone
+    /// Only records of this type, or only facts
     #[serde(rename = "type")]
     #[param(inline)]
     kind: Option<HitType>,
     /// Only this session
     session_id: Option<String>,
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose key or folder contains this
     workspace: Option<String>,
-    /// Only from this time on: a day, or a time in RFC 3339
+    /// Only from this time on: a date, or a time in RFC 3339
     since: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SearchAnswer {
-    /// How far the question was stretched: exact, forms, related, fuzzy or no_words
+    /// How closely the hits match: exact, forms, related, fuzzy or no_words
     rung: &'static str,
-    /// How sure it is, from 0 to 1, that the hits have to do with the question
+    /// The probability, from 0 to 1, that the hits are relevant
     confidence: f64,
     facts: Vec<FactView>,
     hits: Vec<Hit>,
-    /// How many sessions can only be found by their titles and digests
+    /// The number of sessions of which only the title and digest can be searched
     digest_only_sessions: u64,
 }
 
@@ -110,24 +110,24 @@ pub struct ContextBody {
     /// The folder that the session works in
     #[schema(example = "/home/me/widgets")]
     folder: String,
-    /// What this session has said or been shown is left out
+    /// Leaves out what this session contains or has been shown
     session_id: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ContextAnswer {
-    /// The injection's name, for feedback
+    /// The id of the injection, for feedback
     id: Option<String>,
-    /// What goes before the agent, fenced; empty when memory has nothing to say
+    /// The text to give to the agent, fenced; empty if memory has nothing relevant
     text: String,
     tokens: u64,
-    /// Ids of the facts and records in it
+    /// Ids of the facts and records in the text
     items: Vec<String>,
-    /// Why there is nothing
+    /// Why there is no text
     silence: Option<&'static str>,
 }
 
-/// What a prompt gets from memory. It counts as shown to the session.
+/// Return the memory that is relevant to a prompt. It is recorded as shown to the session.
 #[utoipa::path(post, path = "/memory/context", tag = "memory", request_body = ContextBody,
     responses((status = 200, body = ContextAnswer)))]
 pub async fn context(

@@ -1,4 +1,4 @@
-//! Sessions and their timelines.
+//! Routes for sessions and their timelines.
 
 use axum::Json;
 use axum::extract::State;
@@ -21,17 +21,17 @@ const FROM_MAX: usize = 1_000_000_000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SessionsParams {
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose key or folder contains this
     workspace: Option<String>,
-    /// Only from this time on: a day, or a time in RFC 3339
+    /// Only from this time on: a date, or a time in RFC 3339
     since: Option<String>,
-    /// Subagents too
+    /// Include subagents
     all: Option<bool>,
     #[param(minimum = 1, maximum = 1000, default = 50)]
     limit: Option<u32>,
 }
 
-/// The sessions, the latest first
+/// List sessions, latest first
 #[utoipa::path(get, path = "/sessions", tag = "sessions", params(SessionsParams),
     responses((status = 200, body = Vec<Session>)))]
 pub async fn list(
@@ -51,14 +51,14 @@ pub async fn list(
     Ok(Json(listed.await?.into_iter().map(Into::into).collect()))
 }
 
-/// A session with what remains of it
+/// A session with its digest, summary and subagents
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SessionAnswer {
     session: Session,
-    /// The digest, once it has one
+    /// The digest, if there is one
     #[schema(value_type = Option<Object>)]
     digest: Option<serde_json::Value>,
-    /// The running summary, where there is one
+    /// The running summary, if there is one
     summary: Option<String>,
     subagents: Vec<Session>,
 }
@@ -90,7 +90,7 @@ pub async fn get(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TimelineParams {
-    /// How many records to pass over
+    /// The number of records to skip
     #[param(minimum = 0, maximum = 1000000000, default = 0)]
     from: Option<u32>,
     #[param(minimum = 1, maximum = 500, default = 100)]
@@ -100,7 +100,7 @@ pub struct TimelineParams {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Timeline {
     records: Vec<Record>,
-    /// There is more: ask again with this as `from`
+    /// If there are more records: the `from` of the next page
     next: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Summaries written now, and conversations made shorter.
+//! Routes that write a summary and compact a conversation.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,7 +17,7 @@ use crate::requests::{AccessScope, RequestError};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SummarizeParams {
-    /// The session's id or the beginning of it
+    /// The session's id or a unique prefix of it
     session_id: String,
 }
 
@@ -25,12 +25,12 @@ pub struct SummarizeParams {
 pub struct Summarized {
     session_id: String,
     version: u64,
-    /// Where the summary lies
+    /// The summary's file
     path: String,
     text: String,
 }
 
-/// Write the summary of a session now, without a model
+/// Update the summary of a session now, without a model
 #[utoipa::path(post, path = "/memory/summarize", tag = "sessions", params(SummarizeParams),
     responses((status = 200, body = Summarized)))]
 pub async fn summarize(
@@ -46,8 +46,8 @@ pub async fn summarize(
             .filter(|_| !store.is_encrypted());
         let Some(settings) = settings else {
             return Err(RequestError::not_allowed(
-                "no summaries are written",
-                "see `enabled` under [summary]; an encrypted store writes none beside itself",
+                "summaries are switched off",
+                "set `enabled` under [summary]; an encrypted store writes no summary files",
             ));
         };
         let session = find_session(store, &AccessScope::unrestricted(), &params.session_id)?.id;
@@ -60,7 +60,9 @@ pub async fn summarize(
         );
         let done = done.map_err(|declined| match declined {
             SummaryError::Store(error) => RequestError::Store(error),
-            declined => RequestError::invalid(declined.to_string(), "the old summary stays"),
+            declined => {
+                RequestError::invalid(declined.to_string(), "the previous summary is unchanged")
+            }
         })?;
         let stored = store.summary(&session)?;
         Ok(Summarized {
@@ -81,15 +83,15 @@ pub async fn summarize(
 pub struct CompactBody {
     /// The session's id or the beginning of it
     session_id: String,
-    /// A result with more tokens is declined
+    /// Decline the compaction if the result has more tokens than this
     threshold: Option<u64>,
-    /// Ask no model, even if one is configured
+    /// Do not use a model, even if one is configured
     #[serde(default)]
     embedded: bool,
 }
 
-/// Make a session's conversation shorter: notes for its beginning, its end by the ids of its messages. The log
-/// is read, and nothing is changed. What is declined says why.
+/// Compact a session's conversation: notes in place of its beginning, and the ids of the messages
+/// that are kept. The log is only read. A declined compaction says why.
 #[utoipa::path(post, path = "/compact", tag = "sessions", request_body = CompactBody,
     responses((status = 200, body = Object)))]
 pub async fn compact(

@@ -1,4 +1,4 @@
-//! Things as they go over the wire.
+//! JSON types that several routes share.
 
 use memory::Fact;
 use recall::RankedHit;
@@ -20,9 +20,9 @@ pub struct Record {
     tags: Vec<String>,
     #[schema(value_type = Object)]
     metadata: serde_json::Map<String, serde_json::Value>,
-    /// Whose word it is: user, model or tool
+    /// Who wrote it: user, model or tool
     trust: &'static str,
-    /// False once the record's log has lost it, or the log itself is gone
+    /// False once the record is missing from its log, or the log is deleted
     in_source: bool,
     content: String,
 }
@@ -60,16 +60,16 @@ pub struct Hit {
     tool: Option<String>,
     path: Option<String>,
     snippet: String,
-    /// Where in the snippet the words are: first byte and the one behind the last
+    /// Byte ranges of the matches in the snippet: start, and end exclusive
     matches: Vec<[usize; 2]>,
     trust: &'static str,
-    /// May hold what is not for everybody
+    /// The text may contain sensitive data
     sensitive: bool,
-    /// The records of the session were removed, and this is what its title and digest say
+    /// The records of the session were removed; this text comes from its title and digest
     digest_only: bool,
     /// False once the record's log has lost it, or the log itself is gone
     in_source: bool,
-    /// What the score is made of, the weightiest first
+    /// The parts of the score, largest first
     why: Vec<Why>,
 }
 
@@ -167,9 +167,9 @@ pub struct Session {
     tokens: u64,
     cost_usd: Option<f64>,
     outcome: Option<&'static str>,
-    /// How many of its records were evicted
+    /// The number of its records that were removed by retention
     evicted: u64,
-    /// How many of its stored records its logs no longer hold
+    /// The number of its stored records that are missing from its logs
     detached: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Prompts that a person picks: take up the last session, ask what was decided.
+//! MCP prompts that a person picks: resume a session, ask what was decided.
 
 use memory::FactKind;
 use rmcp::model::{JsonObject, Prompt, PromptArgument};
@@ -11,27 +11,27 @@ use crate::requests::find::find_session;
 use crate::requests::search::{self, SearchRequest};
 use crate::requests::{AccessScope, RequestError};
 
-/// Facts and records that answer what was decided.
+/// The most facts and records in the answer to "what did we decide".
 const DECISIONS_MAX: usize = 12;
 
 pub fn list_prompts() -> Vec<Prompt> {
     vec![
         Prompt::new(
             "resume",
-            Some("Go on where a session of this workspace stopped"),
+            Some("Continue where a session of this workspace stopped"),
             Some(vec![
                 PromptArgument::new("session")
-                    .with_description("The session's id; the latest unless given")
+                    .with_description("The session's id; the latest session by default")
                     .with_required(false),
             ]),
         )
-        .with_title("Take up a session"),
+        .with_title("Resume a session"),
         Prompt::new(
             "what-did-we-decide",
-            Some("What was decided in this workspace, with where it comes from"),
+            Some("What was decided in this workspace, with sources"),
             Some(vec![
                 PromptArgument::new("topic")
-                    .with_description("What the decisions are about; all unless given")
+                    .with_description("The topic of the decisions; all topics by default")
                     .with_required(false),
             ]),
         )
@@ -50,8 +50,8 @@ pub fn render_prompt(
         "resume" => render_resume(call, argument("session")),
         "what-did-we-decide" => render_decisions(call, argument("topic")),
         _ => Err(RequestError::not_found(
-            format!("there is no prompt {name:?}"),
-            "prompts/list names them",
+            format!("unknown prompt {name:?}"),
+            "prompts/list returns the prompts",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions and their summaries as resources.
+//! Sessions and their summaries as MCP resources.
 
 use memory::SessionId;
 use rmcp::model::{Resource, ResourceTemplate};
@@ -8,7 +8,7 @@ use super::tools::{self, ToolContext};
 use crate::requests::RequestError;
 use crate::requests::find::find_session;
 
-/// Sessions that are listed; the others can be read by their address.
+/// The number of sessions that are listed; others can be read by their URI.
 const LISTED_MAX: usize = 20;
 const SESSION_URI: &str = "throughline://session/";
 const SUMMARY_URI: &str = "throughline://summary/";
@@ -54,7 +54,7 @@ pub fn resource_templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// Reads a resource.
+/// Returns the text of a resource.
 pub fn read_resource(call: &ToolContext<'_>, uri: &str) -> Result<String, RequestError> {
     if let Some(id) = uri.strip_prefix(SESSION_URI) {
         let session = find_session(call.store, call.scope, &percent_decode(id))?;
@@ -65,12 +65,12 @@ pub fn read_resource(call: &ToolContext<'_>, uri: &str) -> Result<String, Reques
         return session_summary(call, &session.id);
     }
     Err(RequestError::not_found(
-        format!("there is no resource {uri:?}"),
+        format!("unknown resource {uri:?}"),
         "resources begin with throughline://session/ or throughline://summary/",
     ))
 }
 
-/// Returns a session's summary, else what its digest says, fenced.
+/// Returns a session's summary, or its digest if there is none, inside a fence.
 pub fn session_summary(
     call: &ToolContext<'_>,
     session: &SessionId,

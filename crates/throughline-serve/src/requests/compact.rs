@@ -1,4 +1,4 @@
-//! Compaction of a conversation, from the agent's own log.
+//! Compacts a conversation, read from the agent's own log.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use super::{AccessScope, RequestError};
 use crate::ServeContext;
 use crate::models::{self, ModelProvider, ModelRequest};
 
-/// Whoever asks over HTTP is answered within half a minute, with or without the model.
+/// An HTTP request is answered within half a minute, with or without the model.
 const MODEL_TIMEOUT: SignedDuration = SignedDuration::from_secs(20);
 
-/// A conversation and where it is written.
+/// A conversation and the log that it was read from.
 #[derive(Clone, Debug)]
 pub struct ConversationLog {
     pub path: PathBuf,
@@ -32,31 +32,31 @@ pub struct ConversationLog {
     pub messages: Vec<Message>,
 }
 
-/// Notes that somebody brings, in place of the session's own.
+/// Notes that the caller supplies in place of the session's running summary.
 #[derive(Clone, Debug)]
 pub struct SuppliedNotes {
-    /// Or why they cannot be read: then it goes on without them.
+    /// The notes, or why they could not be read; then the compaction goes on without them.
     pub summary: Result<Summary, String>,
     pub file: String,
-    /// The last message that they cover.
+    /// The last message that the notes cover.
     pub covers: Option<MessageId>,
 }
 
-/// How a conversation is made shorter.
+/// How a conversation is compacted.
 #[derive(Clone, Debug)]
 pub struct CompactOptions<'a> {
     pub limits: CompactionLimits,
     pub template: &'a Template,
     pub notes: Option<SuppliedNotes>,
-    /// Who lends a model for the account of a conversation that has no notes.
+    /// The model that writes notes for a conversation that has none.
     pub model_provider: Option<&'a dyn ModelProvider>,
-    /// How long that may take.
+    /// How long the model may take.
     pub model_timeout: SignedDuration,
-    /// Which files the notes may not quote.
+    /// The capture rules: files that they exclude are not quoted in the notes.
     pub scope: &'a CaptureScope,
 }
 
-/// Compacts a session. What is kept comes from the agent's own log, never from the store.
+/// Compacts a session. The kept messages come from the agent's own log, never from the store.
 pub fn compact_session(
     desk: &ServeContext,
     reach: &AccessScope,
@@ -95,8 +95,8 @@ pub fn compact_session(
     Ok(compact_log(Some(store), &log, &terms, &|| desk.now())?)
 }
 
-/// Reads a log, without the subagents that may be written between the lines of their session. `None` where
-/// no agent that we know wrote it.
+/// Reads a log without the subagents that may be interleaved with their session. `None` if no known
+/// agent wrote the file.
 pub fn read_log(
     path: &Path,
     flavor: Option<Flavor>,
@@ -108,7 +108,7 @@ pub fn read_log(
     };
     let session = session.or_else(|| capture::conversation::main_session(&messages));
     messages.retain(|message| Some(&message.session) == session.as_ref());
-    // The model that reads it may work in another folder.
+    // The path is quoted in the notes, and the model that reads them may work in another folder.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     Ok(Some(ConversationLog {
         path,
@@ -117,7 +117,8 @@ pub fn read_log(
     }))
 }
 
-/// Makes a conversation shorter. Without a store there are no notes but those that are given, and nobody is asked.
+/// Compacts a conversation. Without a store there are no notes but supplied ones, and no model is
+/// used.
 pub fn compact_log(
     store: Option<&Store>,
     log: &ConversationLog,
@@ -136,13 +137,13 @@ pub fn compact_log(
     if let Some((store, lease)) = store.zip(lease)
         && let Err(error) = store.release_lease(&lease)
     {
-        tracing::warn!(%error, "the lease of the compaction is not given back");
+        tracing::warn!(%error, "cannot release the compaction lease");
     }
     outcome
 }
 
-/// Takes secrets out of the notes and the restored files. The kept messages are the caller's own
-/// conversation and stay as they are.
+/// Redacts secrets in the notes and the restored files. The kept messages are the caller's own
+/// conversation and stay unchanged.
 fn redact_notes(store: Option<&Store>, compacted: &mut CompactedConversation) {
     let own;
     let redactor = match store {
@@ -204,7 +205,7 @@ fn run_compaction(
     Ok(compact_with_fallback(&task, Some(&told)))
 }
 
-/// Lets the configured model give an account. Whatever is wrong with it is no reason to stop.
+/// Has the configured model write the notes.
 fn model_notes(
     store: &Store,
     models: &dyn ModelProvider,
@@ -229,21 +230,22 @@ fn model_notes(
     Ok(told.map_err(|why| Declined::ModelFailed { why })??)
 }
 
-/// Says that the session is being compacted: nobody renews its notes meanwhile. Whoever compacts it
-/// at the same time keeps nobody from it.
+/// Takes the compaction lease of a session, so that its summary is not updated meanwhile. A lease
+/// that another compaction holds is no reason to stop.
 fn acquire_lease(store: &Store, log: &ConversationLog, now: Timestamp) -> Option<Lease> {
     let session = log.session.as_ref()?;
     match store.acquire_lease(session, LeaseKind::Compaction, now) {
         Ok(LeaseOutcome::Granted(lease)) => Some(lease),
         Ok(LeaseOutcome::Busy { .. } | LeaseOutcome::Unknown) => None,
         Err(error) => {
-            tracing::warn!(%session, %error, "not noted that it is being compacted");
+            tracing::warn!(%session, %error, "cannot take the compaction lease");
             None
         }
     }
 }
 
-/// Returns the running summary of the session, after whoever is writing it, but not for long.
+/// Returns the running summary of the session. If it is being written right now, waits a short time
+/// for it.
 fn running_summary(
     store: &Store,
     log: &ConversationLog,
@@ -265,7 +267,7 @@ fn running_summary(
     }))
 }
 
-/// Returns what came of it as JSON: the event, its figures, the notes and the ids of what is kept.
+/// Returns the outcome as JSON: the event, its figures, the notes and the ids of the kept messages.
 pub fn outcome_json(outcome: &CompactionOutcome) -> Value {
     let why = |why: &Declined| json!({"name": why.name(), "why": why.to_string()});
     let fell_through = outcome.fell_through.as_ref().map(why);
@@ -292,7 +294,7 @@ pub fn outcome_json(outcome: &CompactionOutcome) -> Value {
     }
 }
 
-/// Names what came of it.
+/// Returns the event name of an outcome.
 pub fn event_name(outcome: &CompactionOutcome) -> String {
     let way = |compacted: &CompactedConversation| match compacted.source {
         SummarySource::Summary => "compaction.summary",
@@ -309,7 +311,7 @@ fn message_json(message: &Message) -> Value {
     json!({"id": message.id, "role": message.role, "text": message_text(message)})
 }
 
-/// Returns the text of a message that was made here.
+/// Returns the text of a message that a compaction has written.
 pub fn message_text(message: &Message) -> &str {
     let text = message.blocks.iter().find_map(|block| match block {
         Block::Text(text) | Block::Summary(text) => Some(text.as_str()),

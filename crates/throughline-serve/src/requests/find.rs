@@ -1,22 +1,25 @@
-//! Things by their names, as far as the asker may see them.
+//! Looks up sessions, records and facts by id or by a prefix of it, within a client's scope.
 
 use memory::{Fact, RecordId, Session};
 use store::{Store, StoredRecord};
 
 use super::{AccessScope, RequestError};
 
-/// Sessions with one beginning that are looked at to see which is meant.
+/// The most sessions with the same prefix that are compared.
 const MATCHES_MAX: usize = 5;
 
-/// Returns the one session whose id begins so. Of `abc` and `abc/agent-1`, the first is meant. The id
-/// of a hit that is the digest of a session names that session.
+/// Returns the session with an id or a unique prefix of it. Of `abc` and `abc/agent-1`, the prefix
+/// `abc` selects the first. The id of a hit that is a session's digest selects that session.
 pub fn find_session(
     store: &Store,
     reach: &AccessScope,
     prefix: &str,
 ) -> Result<Session, RequestError> {
     if prefix.is_empty() {
-        return Err(RequestError::invalid("no session is named", "give its id"));
+        return Err(RequestError::invalid(
+            "no session id given",
+            "pass a session id or a unique prefix of it",
+        ));
     }
     let of_digest = match prefix.parse::<RecordId>() {
         Ok(id) => store.session_of_digest(id)?,
@@ -55,19 +58,22 @@ pub fn find_record(
 ) -> Result<StoredRecord, RequestError> {
     let id: RecordId = id.parse().map_err(|_| {
         RequestError::invalid(
-            format!("{id:?} is no record's id"),
-            "a record's id has 32 hexadecimal digits",
+            format!("{id:?} is not a record id"),
+            "a record id has 32 hexadecimal digits",
         )
     })?;
     store
         .read_record(id)?
         .filter(|record| reach.allows_workspace(record.workspace.as_deref()))
         .ok_or_else(|| {
-            RequestError::not_found(format!("there is no record {id}"), "search gives the ids")
+            RequestError::not_found(
+                format!("no record has the id {id}"),
+                "search returns the ids",
+            )
         })
 }
 
-/// Returns the one fact whose id begins so.
+/// Returns the fact with a unique id prefix of at least eight digits.
 pub fn find_fact(store: &Store, reach: &AccessScope, prefix: &str) -> Result<Fact, RequestError> {
     let is_id = prefix.len() >= 8 && prefix.bytes().all(|byte| byte.is_ascii_hexdigit());
     let mut named = if is_id {
@@ -84,8 +90,8 @@ pub fn find_fact(store: &Store, reach: &AccessScope, prefix: &str) -> Result<Fac
     }
     named.pop().ok_or_else(|| {
         RequestError::not_found(
-            format!("there is no fact {prefix:?}"),
-            "a fact is named by at least eight digits of its id",
+            format!("no fact begins with {prefix:?}"),
+            "use at least eight digits of the fact's id; `throughline facts` lists them",
         )
     })
 }

@@ -1,7 +1,8 @@
-//! What can be asked of memory from outside, whatever it is asked through.
+//! The operations that memory offers to the outside, whichever front end calls them.
 //!
-//! Each file is one kind of request, from plain values to plain values. [`Reach`] says whose memory
-//! the asker may see; what lies beyond it does not exist for them. HTTP and MCP only translate.
+//! Each file is one subject, with functions from plain values to plain values. An [`AccessScope`]
+//! says which workspaces a client may see; what lies outside it does not exist for that client. The
+//! command line, HTTP and MCP only translate arguments and answers.
 
 pub mod compact;
 pub mod context;
@@ -15,7 +16,7 @@ pub use self::reach::AccessScope;
 
 use thiserror::Error;
 
-/// Why a request was not answered.
+/// Why a request failed.
 #[derive(Debug, Error)]
 pub enum RequestError {
     #[error("{what}")]
@@ -44,7 +45,7 @@ impl RequestError {
         Self::NotAllowed { what, hint }
     }
 
-    /// Returns the way out, where we know one.
+    /// Returns what the user can do about it, if that is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NotFound { hint, .. }

@@ -26,12 +26,12 @@ pub struct ContextToolArgs {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ContextToolAnswer {
-    /// Ids of the facts and records that are shown
+    /// Ids of the facts and records in the text
     items: Vec<String>,
-    /// Why memory has nothing to say
+    /// Why there is no text
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// What memory has, quoted; empty when it has nothing
+    /// The relevant memory, quoted; empty if there is none
     text: String,
 }
 

@@ -1,4 +1,4 @@
-//! `memory_get`: a record or a fact whole, a session page by page.
+//! `memory_get`: returns a whole record or fact, or a page of a session.
 
 use memory::Session;
 use schemars::JsonSchema;
@@ -16,21 +16,21 @@ pub const SPEC: McpToolSpec = McpToolSpec {
         when a hit's excerpt is not enough. Long answers come in parts: go on with `next`.",
 };
 
-/// How long one answer becomes before the rest waits for the next.
+/// An answer that reaches this size ends, and the rest follows on the next page.
 const PAGE_BYTES_MAX: usize = 12_000;
-/// What a timeline shows of one record.
+/// The length of a record's excerpt in a timeline.
 const EXCERPT_CHARS_MAX: usize = 1_200;
-/// Stands for a text that may hold a secret.
-const SENSITIVE_PLACEHOLDER: &str = "(may hold a secret; not shown)";
-/// Records that one page of a timeline looks at.
+/// Replaces a text that may contain a secret.
+const SENSITIVE_PLACEHOLDER: &str = "(may contain a secret; not shown)";
+/// The most records on one page of a timeline.
 const PAGE_RECORDS_MAX: usize = 40;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetToolArgs {
-    /// The id of a record or a fact from memory_search, or of a session
+    /// The id of a record or fact from memory_search, or of a session
     id: String,
-    /// Where to go on: `next` of the answer before; 0 unless given
+    /// Where to continue: the `next` of the previous answer; 0 by default
     #[schemars(range(min = 0))]
     from: Option<i64>,
 }
@@ -39,22 +39,22 @@ pub struct GetToolArgs {
 pub struct GetToolAnswer {
     id: String,
     kind: GetToolItemKind,
-    /// The session it is part of
+    /// The session that it belongs to
     session: Option<String>,
     title: Option<String>,
     at: Option<String>,
-    /// The text of a record or a fact, or the timeline of a session, quoted
+    /// The text of a record or fact, or the timeline of a session, quoted
     text: String,
-    /// There is more: call again with this as `from`
+    /// If there is more: the `from` of the next call
     next: Option<i64>,
 }
 
 impl GetToolAnswer {
-    /// Returns what it shows, with how to see more.
+    /// Returns the text, with a note on how to read more.
     pub fn into_text(self) -> String {
         match self.next {
             Some(next) => format!(
-                "{}\n(memory_get with id {} and from {next} goes on)",
+                "{}\n(continued by memory_get with id {} and from {next})",
                 self.text, self.id
             ),
             None => self.text,
@@ -85,8 +85,8 @@ pub fn run(call: &ToolContext<'_>, args: &GetToolArgs) -> Result<GetToolAnswer, 
     let session =
         find_session(call.store, call.scope, &args.id).map_err(|refused| match refused {
             RequestError::NotFound { .. } => RequestError::not_found(
-                format!("memory of this workspace has nothing called {:?}", args.id),
-                "memory_search gives ids of records, facts and sessions",
+                format!("no record, fact or session {:?} in this workspace", args.id),
+                "memory_search returns the ids of records, facts and sessions",
             ),
             refused => refused,
         })?;
@@ -135,7 +135,7 @@ fn read_fact(call: &ToolContext<'_>, id: &str) -> Result<GetToolAnswer, RequestE
     })
 }
 
-/// Returns a page of a session's records, each shortened.
+/// Returns a page of a session's records as excerpts.
 pub fn read_timeline(
     call: &ToolContext<'_>,
     session: &Session,

@@ -1,4 +1,5 @@
-//! The tools, a file each: arguments and answer, when to use it, and what it does.
+//! The MCP tools. Each file holds one tool: its description, its arguments, its answer and what it
+//! does.
 
 mod context;
 mod get;
@@ -21,7 +22,7 @@ use super::schema::{answer_schema, arguments_schema};
 use crate::requests::{AccessScope, RequestError};
 use crate::{McpPermission, ServeSettings};
 
-/// What a tool works with.
+/// What a tool call is answered from.
 #[derive(Debug)]
 pub struct ToolContext<'a> {
     pub store: &'a Store,
@@ -34,7 +35,7 @@ impl<'a> ToolContext<'a> {
     fn workspace(&self) -> Result<&'a memory::Workspace, RequestError> {
         self.scope.workspace().ok_or_else(|| {
             RequestError::invalid(
-                "the folder of the session is not known",
+                "the client's folder is unknown",
                 "name it in the header Throughline-Folder, or use `throughline mcp` over standard streams",
             )
         })
@@ -48,10 +49,10 @@ struct McpToolSpec {
     description: &'static str,
 }
 
-/// Keeps the schemas at hand: they never change while we run.
+/// The offered tools with their schemas, which are generated once per process.
 pub type ToolList = Arc<Vec<Tool>>;
 
-/// Returns the tools an agent may use, always in the same order.
+/// Returns the tools that the settings allow, always in the same order.
 pub fn list_tools(settings: &ServeSettings) -> Vec<Tool> {
     let may = |write: McpPermission| settings.mcp.write.contains(&write);
     let inside = || ToolAnnotations::new().idempotent(true).open_world(false);
@@ -111,8 +112,8 @@ pub fn call_tool(
         "memory_pin" => run_with_arguments(arguments, |args| pin::run(call, &args)),
         "memory_stats" => run_with_arguments(arguments, |stats::StatsToolArgs {}| stats::run(call)),
         _ => Err(RequestError::not_found(
-            format!("there is no tool {name:?}"),
-            "tools/list names them",
+            format!("unknown tool {name:?}"),
+            "tools/list returns the tools",
         )),
     }
 }
@@ -124,13 +125,13 @@ fn run_with_arguments<A: for<'de> Deserialize<'de>, O: Serialize>(
     let arguments = serde_json::Value::Object(arguments);
     let arguments = serde_json::from_value(arguments).map_err(|error| {
         RequestError::invalid(
-            format!("the arguments are not right: {error}"),
+            format!("invalid arguments: {error}"),
             "see the tool's inputSchema",
         )
     })?;
     let answer = run(arguments)?;
     serde_json::to_value(answer)
-        .map_err(|error| RequestError::invalid(error.to_string(), "this is a mistake of ours"))
+        .map_err(|error| RequestError::invalid(error.to_string(), "this is a bug in Throughline"))
 }
 
 fn json_integer(number: usize) -> i64 {

@@ -43,7 +43,7 @@ pub fn run(call: &ToolContext<'_>, args: &PinToolArgs) -> Result<PinToolAnswer, 
     };
     if !call.settings.mcp.write.contains(&needed) {
         return Err(RequestError::not_allowed(
-            "the user does not let agents do this",
+            "the user has not allowed agents to do this",
             "the user can, with `throughline pin`, `unpin` or `forget`, or allow it by `write` under [mcp]",
         ));
     }

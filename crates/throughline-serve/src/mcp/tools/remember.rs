@@ -20,16 +20,17 @@ pub const SPEC: McpToolSpec = McpToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RememberToolArgs {
-    /// One durable statement of at most 40 words that stands on its own
+    /// One durable statement of at most 40 words that makes sense on its own
     text: String,
-    /// What it is: a decision, a command that works, an outcome, or a note, which it is unless given
+    /// The kind of statement: decision, command (one that works), outcome, or note, which is the
+    /// default
     kind: Option<NoteKind>,
     /// Words to find it by
     #[serde(default)]
     tags: Vec<String>,
 }
 
-/// Preferences and corrections are the user's to state.
+/// Preferences and corrections are missing: only the user states those.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum NoteKind {
@@ -42,9 +43,9 @@ enum NoteKind {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RememberToolAnswer {
     id: String,
-    /// It was known, and is counted once more
+    /// The fact was known already, and its count was increased
     repeated: bool,
-    /// Ids of facts it takes the place of
+    /// Ids of the facts that it supersedes
     superseded: Vec<String>,
 }
 
@@ -65,7 +66,7 @@ pub fn run(
         kind,
         tags: args.tags,
         workspace: Some(workspace),
-        // Whoever asked for it, what arrives here are a model's words.
+        // Even if the user asked for it, the text that arrives here was written by a model.
         trust: Trust::Model,
         pinned: false,
     };

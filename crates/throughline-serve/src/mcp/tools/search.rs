@@ -19,48 +19,48 @@ pub const SPEC: McpToolSpec = McpToolSpec {
         what the current conversation or the files themselves tell.",
 };
 
-/// Hits of a search unless asked for more or fewer, and at most.
+/// The default and the maximum number of hits.
 const TOP_K_DEFAULT: i64 = 8;
 const TOP_K_MAX: i64 = 30;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchToolArgs {
-    /// What to look for: a question as you would ask a colleague, or words, names, error messages
+    /// What to search for: a question as you would ask a colleague, or words, names, error messages
     query: String,
-    /// How many hits, 1 to 30; 8 unless given
+    /// The number of hits, 1 to 30; 8 by default
     #[schemars(range(min = 1, max = 30))]
     top_k: Option<i64>,
-    /// Only this type: prompt (what the user asked), assistant, tool_use, tool_result, error, artifact
-    /// (changes of files), summary, thinking, approval, or fact
+    /// Only this type: prompt (what the user asked), assistant, tool_use, tool_result, error,
+    /// artifact (file changes), summary, thinking, approval, or fact
     #[serde(rename = "type")]
     kind: Option<HitType>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SearchToolAnswer {
-    /// How sure the search is that the hits have to do with the question, from 0 to 1
+    /// The probability, from 0 to 1, that the hits are relevant
     confidence: f64,
-    /// Best first; the text of each is under the same number in `text`
+    /// Best first; the text of each hit has the same number in `text`
     hits: Vec<SearchToolHit>,
-    /// Why there is nothing, or what to know about the hits
+    /// Why there are no hits, or what to know about them
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// What was found, quoted
+    /// The text of the hits, quoted
     text: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SearchToolHit {
     number: i64,
-    /// For memory_get
+    /// The id for memory_get
     id: String,
     #[serde(rename = "type")]
     kind: HitType,
-    /// When it was said or done
+    /// When it happened
     at: Option<String>,
     session: Option<String>,
-    /// The session's records were removed; this is what its title and digest say
+    /// The session's records were removed; this text comes from its title and digest
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     digest_only: bool,
 }
@@ -116,7 +116,7 @@ fn build_answer(
     for ranked in &found.hits {
         let (hit, number) = (&ranked.hit, hits.len() + 1);
         let who = if hit.digest_only {
-            "the digest of a session of which only the digest is left".to_owned()
+            "the digest of a session whose records were removed".to_owned()
         } else {
             fenced::describe_actor(hit.kind, hit.tool.as_deref(), hit.path.as_deref())
         };
@@ -129,7 +129,7 @@ fn build_answer(
         let lost = if hit.in_source {
             ""
         } else {
-            ", no longer in its source"
+            ", no longer in its log"
         };
         let origin = fenced::trust_note(ranked.trust);
         let age = fenced::describe_age(hit.at, call.now);
@@ -159,14 +159,14 @@ fn build_answer(
 fn answer_note(call: &ToolContext<'_>, found: &SearchOutcome, is_empty: bool) -> Option<String> {
     let note = match found.rung {
         _ if is_empty && call.scope.workspace().is_none() => {
-            "the folder of the session is not known, so only what holds everywhere was looked at"
+            "the client's folder is unknown, so only facts that apply everywhere were searched"
         }
-        MatchLevel::NoWords if is_empty => "there is no word in that to look for",
+        MatchLevel::NoWords if is_empty => "the query has no searchable words",
         _ if is_empty => "nothing found in this workspace",
         MatchLevel::Related => {
-            "no record has all of these words; these have some, or mean the same"
+            "no record has all of these words; showing partial matches and synonyms"
         }
-        MatchLevel::Fuzzy => "no record has these words; these have words that are spelt nearly so",
+        MatchLevel::Fuzzy => "no exact match; showing similar spellings",
         MatchLevel::Exact | MatchLevel::Forms | MatchLevel::NoWords => return None,
     };
     Some(note.to_owned())

@@ -1,4 +1,4 @@
-//! `memory_stats`, and the latest sessions, which others show too.
+//! `memory_stats`, and the list of the latest sessions, which resources and prompts use too.
 
 use memory::Session;
 use schemars::JsonSchema;
@@ -22,13 +22,13 @@ pub struct StatsToolArgs {}
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StatsToolAnswer {
-    /// The workspace that is meant
+    /// The workspace that the counts are of
     workspace: Option<String>,
     sessions: i64,
     records: i64,
     facts: i64,
     pins: i64,
-    /// When the first and the last session were
+    /// The time of the first and of the last session
     first: Option<String>,
     last: Option<String>,
     /// The latest sessions, newest first
@@ -77,7 +77,7 @@ pub fn run(call: &ToolContext<'_>) -> Result<StatsToolAnswer, RequestError> {
     })
 }
 
-/// Returns the latest sessions that may be seen, newest first.
+/// Returns the latest sessions within a scope, newest first.
 pub fn latest_sessions(
     store: &Store,
     reach: &AccessScope,
@@ -91,7 +91,7 @@ pub fn latest_sessions(
             ..store::SessionFilter::default()
         };
         let named = store.sessions(&filter)?;
-        // The filter takes a part of a workspace's name; here it must be the whole.
+        // The filter matches a part of a workspace's key; here it must be the whole key.
         let seen = |s: &Session| s.workspace.as_ref() == Some(key);
         sessions.extend(named.into_iter().filter(seen));
     }
