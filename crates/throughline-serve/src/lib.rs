@@ -14,7 +14,7 @@
 pub mod changes;
 pub mod client;
 pub mod daemon;
-mod desk;
+mod context;
 pub mod hook;
 pub mod http;
 mod kinds;
@@ -25,5 +25,5 @@ pub mod requests;
 mod settings;
 pub mod stages;
 
-pub use crate::desk::{ClockFn, ServeContext};
+pub use crate::context::{ClockFn, ServeContext};
 pub use crate::settings::{InjectionSettings, McpPermission, McpSettings, ServeSettings};

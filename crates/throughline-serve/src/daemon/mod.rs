@@ -8,8 +8,8 @@
 
 pub mod call;
 pub mod home;
-mod lanes;
-mod origin;
+mod hook_workers;
+mod startup_files;
 mod priority;
 mod schedule;
 mod wake;
@@ -27,8 +27,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 pub use self::home::{DaemonInfo, is_locked, running_daemon};
-use self::lanes::{HOOK_WORKERS, HookWorkers};
-pub use self::origin::StartupFiles;
+use self::hook_workers::{HOOK_WORKERS, HookWorkers};
+pub use self::startup_files::StartupFiles;
 use self::schedule::Schedule;
 use self::wake::WakeReceiver;
 pub use self::wake::{DaemonHandle, WakeReason};

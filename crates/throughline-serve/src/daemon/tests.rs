@@ -15,7 +15,7 @@ use serde_json::json;
 use store::{NewFact, Store};
 use tokio::sync::watch;
 
-use super::lanes::{HOOK_WORKERS, HookWorkers};
+use super::hook_workers::{HOOK_WORKERS, HookWorkers};
 use super::{StartupFiles, bind_nonblocking, home, wake};
 use crate::client::HookCall;
 use crate::http::listen::{HttpListener, serve_listener};

@@ -1,23 +1,23 @@
 //! Decides what an agent's hook answers, and what happens afterwards.
 //!
-//! [`answer_event`] decides and writes nothing that the agent would have to wait for. [`start`]
-//! answers the start of a session, [`compact`] a compaction of its conversation, and prompts go to
-//! [`crate::prompt`]. [`live`] reads the end of a session's log that is not stored yet, so that
+//! [`answer_event`] decides and writes nothing that the agent would have to wait for. [`session_start`]
+//! answers the start of a session, [`compaction`] a compaction of its conversation, and prompts go to
+//! [`crate::prompt`]. [`log_tail`] reads the end of a session's log that is not stored yet, so that
 //! answers are up to date.
 //!
 //! The work that follows an event is a list of [`FollowUp`]s. The daemon runs them once it has
 //! answered; without a daemon they wait in [`pending`]. [`late_notes`] and [`subagents`] are notes
-//! from one hook to the next ([`save_for_later_hooks`]). [`seen`] detects events that are delivered
+//! from one hook to the next ([`save_for_later_hooks`]). [`duplicates`] detects events that are delivered
 //! twice. [`wire`] is the protocol between a hook's process and the daemon.
 
 pub mod after;
-mod compact;
+mod compaction;
 mod late_notes;
-mod live;
-mod page;
+mod log_tail;
+mod bounded_fence;
 pub mod pending;
-pub mod seen;
-mod start;
+pub mod duplicates;
+mod session_start;
 mod subagents;
 pub mod wire;
 
@@ -87,7 +87,7 @@ pub fn answer_event(
     event: &HookEvent,
     now: Timestamp,
 ) -> store::Result<HookOutcome> {
-    let twice = || seen::is_duplicate(data_folder(store), event, now);
+    let twice = || duplicates::is_duplicate(data_folder(store), event, now);
     answer_with_dedup(&twice, store, settings, event, AnswerDepth::Full, now)
 }
 
@@ -243,9 +243,9 @@ fn decide_answer(
         HookKind::Prompt { .. } => answer_prompt(&scene),
         HookKind::SessionStart {
             source: StartReason::Compacted,
-        } => compact::restore_after_compaction(&scene),
-        HookKind::SessionStart { source } => start::answer_session_start(&scene, source),
-        HookKind::PreCompact => compact::preserve_before_compaction(&scene),
+        } => compaction::restore_after_compaction(&scene),
+        HookKind::SessionStart { source } => session_start::answer_session_start(&scene, source),
+        HookKind::PreCompact => compaction::preserve_before_compaction(&scene),
         _ => Ok(HookOutcome::silent(HookSilence::EventNotAnswered)),
     }
 }
@@ -303,7 +303,7 @@ impl HookContext<'_> {
 /// Answers a later event with the notes of a compacted conversation, besides what the event gets
 /// anyway.
 fn answer_with_notes(scene: &HookContext<'_>, compaction: String) -> store::Result<HookOutcome> {
-    let mut notes = compact::restore_after_compaction(scene)?;
+    let mut notes = compaction::restore_after_compaction(scene)?;
     let Some(text) = notes.answer.context.clone() else {
         return answer_prompt(scene);
     };
@@ -406,7 +406,7 @@ pub fn warm_up(store: &Store, settings: &ServeSettings, now: Timestamp) {
                     depth: AnswerDepth::Full,
                     now,
                 };
-                start::answer_session_start(&scene, StartReason::New)?;
+                session_start::answer_session_start(&scene, StartReason::New)?;
                 answer_prompt(&scene)
             });
     if let Err(error) = warmed {

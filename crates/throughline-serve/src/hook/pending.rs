@@ -208,7 +208,7 @@ pub(super) fn create_private_folder(folder: &Path) -> io::Result<()> {
 fn lock_queue(folder: &Path) -> io::Result<File> {
     let file =
         owner_only(OpenOptions::new().write(true).create(true)).open(folder.join(LOCK_FILE))?;
-    super::seen::lock_with_retries(file, LOCK_ATTEMPTS_MAX, LOCK_RETRY_INTERVAL)
+    super::duplicates::lock_with_retries(file, LOCK_ATTEMPTS_MAX, LOCK_RETRY_INTERVAL)
 }
 
 /// Restricts a new file to its owner.

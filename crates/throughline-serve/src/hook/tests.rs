@@ -258,16 +258,16 @@ fn of_many_deliveries_one_is_answered() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let twice = seen::is_duplicate(test.dir.path(), &event, test.now);
+                let twice = duplicates::is_duplicate(test.dir.path(), &event, test.now);
                 answered.fetch_add(usize::from(!twice), Ordering::Relaxed);
             });
         }
     });
     assert_eq!(answered.into_inner(), 1);
     let later = test.now + jiff::SignedDuration::from_secs(6);
-    assert!(!seen::is_duplicate(test.dir.path(), &event, later));
+    assert!(!duplicates::is_duplicate(test.dir.path(), &event, later));
     let other = start("s", "resume", "/c/log.jsonl");
-    assert!(!seen::is_duplicate(test.dir.path(), &other, later));
+    assert!(!duplicates::is_duplicate(test.dir.path(), &other, later));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::problem::Problem;
 use super::views::FactView;
 use crate::prompt;
 use crate::requests::facts::{self, RememberRequest};
-use crate::requests::{AccessScope, RequestError, given};
+use crate::requests::{AccessScope, RequestError, submitted};
 
 /// The most facts that one request may list.
 const LIST_MAX: usize = 1_000;
@@ -118,7 +118,7 @@ pub async fn remember(
         let workspace =
             folder.map(|folder| prompt::workspace_of(&desk.store, &desk.settings, folder));
         let workspace = workspace.transpose()?;
-        given::require_captured(&desk.settings, workspace.as_ref())?;
+        submitted::require_captured(&desk.settings, workspace.as_ref())?;
         let statement = RememberRequest {
             text: body.text,
             kind: body.kind.map_or(FactKind::Note, Into::into),

@@ -15,7 +15,7 @@ use super::problem::Problem;
 use super::views::Record;
 use crate::kinds::RecordTypeName;
 use crate::requests::find::find_record;
-use crate::requests::given::{self, SubmittedRecord};
+use crate::requests::submitted::{self, SubmittedRecord};
 use crate::requests::{AccessScope, facts};
 
 /// A record to store.
@@ -72,7 +72,7 @@ pub async fn give(
                 tags: body.tags,
                 metadata: body.metadata,
             };
-            given::store_submitted(&desk.store, &desk.settings, vec![given], desk.now())
+            submitted::store_submitted(&desk.store, &desk.settings, vec![given], desk.now())
         })
         .await?;
     let kept = kept

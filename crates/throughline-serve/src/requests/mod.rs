@@ -8,11 +8,11 @@ pub mod compact;
 pub mod context;
 pub mod facts;
 pub mod find;
-pub mod given;
-pub mod reach;
+pub mod submitted;
+mod access_scope;
 pub mod search;
 
-pub use self::reach::AccessScope;
+pub use self::access_scope::AccessScope;
 
 use thiserror::Error;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{McpToolSpec, ToolContext};
 use crate::requests::RequestError;
 use crate::requests::facts::{self, RememberRequest};
-use crate::requests::given;
+use crate::requests::submitted;
 
 pub const SPEC: McpToolSpec = McpToolSpec {
     name: "memory_remember",
@@ -60,7 +60,7 @@ pub fn run(
         NoteKind::Note => FactKind::Note,
     };
     let workspace = call.workspace()?.clone();
-    given::require_captured(call.settings, Some(&workspace))?;
+    submitted::require_captured(call.settings, Some(&workspace))?;
     let statement = RememberRequest {
         text: args.text,
         kind,

@@ -10,9 +10,9 @@ use memory::{RecordKind, SessionId, Tokens};
 use recall::standing::RepeatPolicy;
 use store::SessionStep;
 
-use super::live::{LogTail, sensitive_text_policy};
-use super::page::{BoundedFence, truncate_chars};
-use super::start::add_standing_facts;
+use super::log_tail::{LogTail, sensitive_text_policy};
+use super::bounded_fence::{BoundedFence, truncate_chars};
+use super::session_start::add_standing_facts;
 use super::{HookContext, HookOutcome, HookSilence};
 
 const RESTORED_HEADER: &str = "This conversation was just made shorter. These are Throughline's notes of the part \
