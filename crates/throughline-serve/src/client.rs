@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use capture::hook::HookHints;
 use thiserror::Error;
 
-use crate::hook::wire::{self, Reply};
+use crate::hook::wire::{self, HookReply};
 
 /// A daemon's reply is a few thousand characters.
 const REPLY_BYTES_MAX: usize = 4 << 20;
@@ -76,7 +76,7 @@ impl HookCall {
 
     /// Waits for the reply. `None` where it has not come within `patience`; then it may be waited for
     /// again.
-    pub fn receive(&mut self, patience: Duration) -> Result<Option<Reply>, ClientError> {
+    pub fn receive(&mut self, patience: Duration) -> Result<Option<HookReply>, ClientError> {
         let start = Instant::now();
         let mut bytes = [0; READ_BYTES];
         loop {
@@ -176,7 +176,7 @@ impl HookCall {
         Err(ClientError::Unreachable(io::ErrorKind::Unsupported.into()))
     }
 
-    pub fn receive(&mut self, _: Duration) -> Result<Option<Reply>, ClientError> {
+    pub fn receive(&mut self, _: Duration) -> Result<Option<HookReply>, ClientError> {
         Err(ClientError::Unreachable(io::ErrorKind::Unsupported.into()))
     }
 }
@@ -194,7 +194,7 @@ fn request_head(length: usize, hints: &HookHints) -> String {
     head
 }
 
-fn parse_reply(bytes: &[u8]) -> Result<Reply, ClientError> {
+fn parse_reply(bytes: &[u8]) -> Result<HookReply, ClientError> {
     let odd = |error: &dyn std::fmt::Display| ClientError::InvalidResponse(error.to_string());
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut headers);

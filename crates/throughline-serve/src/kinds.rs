@@ -5,12 +5,14 @@
 
 use std::borrow::Cow;
 
-use memory::RecordKind;
+use memory::{FactKind, RecordKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema as ApiSchema};
 use utoipa::{PartialSchema, ToSchema};
+
+use crate::requests::search::SearchContent;
 
 /// The name of the hit type that stands for facts.
 const FACT: &str = "fact";
@@ -19,6 +21,9 @@ const FACT: &str = "fact";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RecordTypeName(pub RecordKind);
+
+/// The kind of a fact in the API description. Requests carry [`FactKind`] itself.
+pub(crate) struct FactKindName;
 
 /// A hit type in a request or an answer: a record type, or `fact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,10 +34,24 @@ pub enum HitType {
 }
 
 impl HitType {
-    pub const fn record_kind(self) -> Option<RecordKind> {
+    const fn record_kind(self) -> Option<RecordKind> {
         match self {
             Self::Record(kind) => Some(kind),
             Self::Fact => None,
+        }
+    }
+
+    /// Returns the record types that a search with this filter is restricted to.
+    pub(crate) fn record_kinds(filter: Option<Self>) -> Vec<RecordKind> {
+        filter.and_then(Self::record_kind).into_iter().collect()
+    }
+
+    /// Returns the items that a search with this filter has to read.
+    pub(crate) const fn content(filter: Option<Self>) -> SearchContent {
+        match filter {
+            None => SearchContent::All,
+            Some(Self::Record(_)) => SearchContent::Records,
+            Some(Self::Fact) => SearchContent::Facts,
         }
     }
 }
@@ -90,7 +109,11 @@ impl PartialSchema for RecordTypeName {
     }
 }
 
-impl ToSchema for RecordTypeName {}
+impl ToSchema for RecordTypeName {
+    fn name() -> Cow<'static, str> {
+        "KindName".into()
+    }
+}
 
 impl PartialSchema for HitType {
     fn schema() -> RefOr<ApiSchema> {
@@ -99,6 +122,15 @@ impl PartialSchema for HitType {
 }
 
 impl ToSchema for HitType {}
+
+impl PartialSchema for FactKindName {
+    fn schema() -> RefOr<ApiSchema> {
+        let names = FactKind::ALL.iter().map(|kind| kind.name());
+        enum_schema("The kind of a fact", names)
+    }
+}
+
+impl ToSchema for FactKindName {}
 
 fn enum_schema(what: &str, names: impl Iterator<Item = &'static str>) -> RefOr<ApiSchema> {
     ObjectBuilder::new()

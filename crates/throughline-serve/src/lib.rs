@@ -13,8 +13,8 @@
 
 pub mod changes;
 pub mod client;
-pub mod daemon;
 mod context;
+pub mod daemon;
 pub mod hook;
 pub mod http;
 mod kinds;

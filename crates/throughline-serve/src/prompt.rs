@@ -1,11 +1,11 @@
 //! Recalls memory for one prompt. The command line, hooks, HTTP and MCP all come through here.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
 use memory::{SessionId, Workspace};
 use recall::offered::PromptHits;
-use recall::{ContextPack, PromptRequest, RecallEnv, RecallOutcome};
+use recall::{ContextPack, PromptRequest, RecallConfig, RecallEnv, RecallOutcome};
 use serde::Serialize;
 use store::{NewInjection, Store};
 
@@ -58,13 +58,30 @@ pub fn workspace_of(
     settings: &ServeSettings,
     folder: &Path,
 ) -> store::Result<Workspace> {
-    let here = settings
-        .scope
-        .resolve_alias(capture::git::workspace_of(folder));
-    let key = store.workspace_key(&here)?;
-    Ok(Workspace {
-        key: key.unwrap_or_else(|| here.key.clone()),
-        ..here
+    Ok(locate_workspace(store, settings, folder)?.workspace)
+}
+
+/// A workspace, and whether the store has it.
+pub(crate) struct LocatedWorkspace {
+    pub(crate) workspace: Workspace,
+    pub(crate) is_stored: bool,
+}
+
+pub(crate) fn locate_workspace(
+    store: &Store,
+    settings: &ServeSettings,
+    folder: &Path,
+) -> store::Result<LocatedWorkspace> {
+    let found = capture::git::workspace_of(folder);
+    let mut workspace = settings.scope.resolve_alias(found);
+    let stored_key = store.workspace_key(&workspace)?;
+    let is_stored = stored_key.is_some();
+    if let Some(key) = stored_key {
+        workspace.key = key;
+    }
+    Ok(LocatedWorkspace {
+        workspace,
+        is_stored,
     })
 }
 
@@ -78,15 +95,11 @@ pub fn prompt_request(
     workspace: &Workspace,
 ) -> store::Result<PromptRequest> {
     let session = session.map(|id| resolve_session(store, id)).transpose()?;
-    let related = &settings.related_workspaces;
-    let related = related
-        .get(&workspace.key)
-        .or_else(|| related.get(&workspace.root));
     Ok(PromptRequest {
         prompt,
         session,
         workspace: Some(workspace.key.clone()),
-        related_workspaces: related.cloned().unwrap_or_default(),
+        related_workspaces: settings.related_to(workspace).to_vec(),
         ..PromptRequest::default()
     })
 }
@@ -103,56 +116,54 @@ fn resolve_session(store: &Store, id: &str) -> store::Result<SessionId> {
 /// answered.
 pub fn recall_for_prompt(
     store: &Store,
-    settings: &ServeSettings,
-    occasion: &PromptRequest,
+    config: &RecallConfig,
+    request: &PromptRequest,
     workspace: &Workspace,
     now: Timestamp,
 ) -> store::Result<RecallOutcome> {
     let find = recall::offered::find_prompt_hits;
-    recall_with_search(store, settings, occasion, workspace, now, find)
+    run_recall(store, config, request, workspace, now, find)
 }
 
 /// Recalls facts only, without searching records.
 pub fn recall_facts_only(
     store: &Store,
-    settings: &ServeSettings,
-    occasion: &PromptRequest,
+    config: &RecallConfig,
+    request: &PromptRequest,
     workspace: &Workspace,
     now: Timestamp,
 ) -> store::Result<RecallOutcome> {
-    let find = |_: &Store, _: &PromptRequest, _: Timestamp| Ok(PromptHits::default());
-    recall_with_search(store, settings, occasion, workspace, now, find)
+    let find_nothing = |_: &Store, _: &PromptRequest, _: Timestamp| Ok(PromptHits::default());
+    run_recall(store, config, request, workspace, now, find_nothing)
 }
 
-fn recall_with_search(
+fn run_recall(
     store: &Store,
-    settings: &ServeSettings,
-    occasion: &PromptRequest,
+    config: &RecallConfig,
+    request: &PromptRequest,
     workspace: &Workspace,
     now: Timestamp,
     find: impl FnOnce(&Store, &PromptRequest, Timestamp) -> store::Result<PromptHits>,
 ) -> store::Result<RecallOutcome> {
-    let word = store.injection_name(&occasion.prompt, occasion.session.as_ref(), now);
-    let root = PathBuf::from(&workspace.root);
-    let changed_since = |path: &Path, at: Timestamp| modified_since(&root.join(path), at);
-    let world = RecallEnv {
+    let fence_id = store.injection_name(&request.prompt, request.session.as_ref(), now);
+    let root = Path::new(&workspace.root);
+    let env = RecallEnv {
         now,
-        fence_word: &word,
-        changed_since: &changed_since,
+        fence_word: &fence_id,
+        changed_since: &|path, at| modified_since(&root.join(path), at),
     };
-    let config = &settings.injection.recall;
-    recall::recall(store, occasion, config, &world, find)
+    recall::recall(store, request, config, &env, find)
 }
 
 /// Builds the row that records an injection after the prompt is answered.
-pub fn new_injection(occasion: &PromptRequest, pack: &ContextPack, now: Timestamp) -> NewInjection {
+pub fn new_injection(request: &PromptRequest, pack: &ContextPack, now: Timestamp) -> NewInjection {
     let items = pack.items.iter();
     NewInjection {
         name: pack.id.clone(),
-        session: occasion.session.clone(),
-        workspace: occasion.workspace.clone(),
+        session: request.session.clone(),
+        workspace: request.workspace.clone(),
         at: now,
-        prompt: occasion.prompt.clone(),
+        prompt: request.prompt.clone(),
         tokens: pack.tokens,
         items: items.map(|item| (item.item, item.tokens)).collect(),
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use memory::Workspace;
 use serde::{Deserialize, Serialize};
 
 use crate::models::ModelProvider;
@@ -22,6 +23,15 @@ pub struct ServeSettings {
     pub summary: Option<distill::renew::SummarySettings>,
     /// `None` where no model is configured.
     pub model_provider: Option<Arc<dyn ModelProvider>>,
+}
+
+impl ServeSettings {
+    /// Returns the keys of the workspaces whose memory a workspace may see besides its own.
+    pub(crate) fn related_to(&self, workspace: &Workspace) -> &[String] {
+        let related = self.related_workspaces.get(&workspace.key);
+        let related = related.or_else(|| self.related_workspaces.get(&workspace.root));
+        related.map_or(&[], Vec::as_slice)
+    }
 }
 
 /// What agents may write over MCP. Reading is always allowed.

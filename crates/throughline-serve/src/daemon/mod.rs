@@ -9,9 +9,9 @@
 pub mod call;
 pub mod home;
 mod hook_workers;
-mod startup_files;
 mod priority;
 mod schedule;
+mod startup_files;
 mod wake;
 
 use std::io;
@@ -28,8 +28,8 @@ use tokio::sync::{mpsc, watch};
 
 pub use self::home::{DaemonInfo, is_locked, running_daemon};
 use self::hook_workers::{HOOK_WORKERS, HookWorkers};
-pub use self::startup_files::StartupFiles;
 use self::schedule::Schedule;
+pub use self::startup_files::StartupFiles;
 use self::wake::WakeReceiver;
 pub use self::wake::{DaemonHandle, WakeReason};
 use crate::ServeContext;

@@ -10,8 +10,8 @@ use memory::{RecordKind, SessionId, Tokens};
 use recall::standing::RepeatPolicy;
 use store::SessionStep;
 
-use super::log_tail::{LogTail, sensitive_text_policy};
 use super::bounded_fence::{BoundedFence, truncate_chars};
+use super::log_tail::{LogTail, sensitive_text_policy};
 use super::session_start::add_standing_facts;
 use super::{HookContext, HookOutcome, HookSilence};
 
@@ -38,57 +38,57 @@ const EARLIER_SUMMARY_HEADING: &str = "Earlier summary";
 const NOTES_TOKENS_STEPS: &[u64] = &[2_400, 1_800, 1_200, 800, 400, 200];
 
 /// Returns the notes, pins and files that are restored after a compaction.
-pub fn restore_after_compaction(scene: &HookContext<'_>) -> store::Result<HookOutcome> {
-    let word = scene.fence_id();
+pub fn restore_after_compaction(context: &HookContext<'_>) -> store::Result<HookOutcome> {
+    let fence_id = context.fence_id();
     let mut page = BoundedFence::new(
-        &word,
+        &fence_id,
         RESTORED_HEADER,
-        scene.limit,
-        scene.limit.tokens,
-        scene.limit.chars,
+        context.limit,
+        context.limit.tokens,
+        context.limit.chars,
     );
-    let room = scene.limit.chars / FACTS_DIVISOR;
-    let items = add_standing_facts(scene, &word, &mut page, RepeatPolicy::All, room)?;
-    if let Some(session) = &scene.request.session {
-        let steps = scene.store.last_steps(session, RECENT_STEPS_MAX)?;
+    let room = context.limit.chars / FACTS_DIVISOR;
+    let items = add_standing_facts(context, &fence_id, &mut page, RepeatPolicy::All, room)?;
+    if let Some(session) = &context.request.session {
+        let steps = context.store.last_steps(session, RECENT_STEPS_MAX)?;
         if let Some(files) = recent_files(&steps) {
             page.add_line(&format!(
                 "Files in use, the last first; read them again before changing them: {files}"
             ));
         }
-        add_notes(scene, session, &mut page)?;
-        add_recent_changes(scene, &steps, &mut page)?;
+        add_notes(context, session, &mut page)?;
+        add_recent_changes(context, &steps, &mut page)?;
     }
     match page.finish() {
-        Some(text) => scene.inject(word, text, items),
+        Some(text) => Ok(context.inject(fence_id, text, items)),
         None => Ok(HookOutcome::silent(HookSilence::NothingRelevant)),
     }
 }
 
 /// Returns what the model that writes the agent's summary has to preserve.
-pub fn preserve_before_compaction(scene: &HookContext<'_>) -> store::Result<HookOutcome> {
-    let word = scene.fence_id();
+pub fn preserve_before_compaction(context: &HookContext<'_>) -> store::Result<HookOutcome> {
+    let fence_id = context.fence_id();
     let mut page = BoundedFence::new(
-        &word,
+        &fence_id,
         PRESERVE_HEADER,
-        scene.limit,
+        context.limit,
         PRESERVE_TOKENS_MAX,
-        scene.limit.chars,
+        context.limit.chars,
     );
     add_standing_facts(
-        scene,
-        &word,
+        context,
+        &fence_id,
         &mut page,
         RepeatPolicy::All,
-        scene.limit.chars,
+        context.limit.chars,
     )?;
-    if let Some(session) = &scene.request.session {
-        if let Some(files) = recent_files(&scene.store.last_steps(session, RECENT_STEPS_MAX)?) {
+    if let Some(session) = &context.request.session {
+        if let Some(files) = recent_files(&context.store.last_steps(session, RECENT_STEPS_MAX)?) {
             page.add_line(&format!("Files in use, the last first: {files}"));
         }
-        let state = read_log_tail(scene, session)?.state(scene, session)?;
+        let state = read_log_tail(context, session)?.state(context, session)?;
         let state = state.unwrap_or_default();
-        if let Some(request) = last_request(scene)
+        if let Some(request) = last_request(context)
             && !state.contains(request.lines().next().unwrap_or_default())
         {
             page.add_quoted("The user's last request:", &request);
@@ -108,32 +108,32 @@ pub fn preserve_before_compaction(scene: &HookContext<'_>) -> store::Result<Hook
 }
 
 /// Reads the end of the session's log, whose path the agent names.
-fn read_log_tail(scene: &HookContext<'_>, session: &SessionId) -> store::Result<LogTail> {
-    let event = scene.event;
-    LogTail::read(scene, session, event.flavor, event.transcript.as_deref())
+fn read_log_tail(context: &HookContext<'_>, session: &SessionId) -> store::Result<LogTail> {
+    let event = context.event;
+    LogTail::read(context, session, event.flavor, event.transcript.as_deref())
 }
 
 /// Returns the user's last request, if the agent sends it with the event.
-fn last_request(scene: &HookContext<'_>) -> Option<String> {
-    let prompt = scene.event.last_prompt.as_deref()?.trim();
-    let clean = scene.store.redactor().clean(prompt);
-    let is_shown = !clean.sensitive() || scene.settings.injection.recall.include_sensitive;
+fn last_request(context: &HookContext<'_>) -> Option<String> {
+    let prompt = context.event.last_prompt.as_deref()?.trim();
+    let clean = context.store.redactor().clean(prompt);
+    let is_shown = !clean.sensitive() || context.recall.include_sensitive;
     let text = Some(clean.as_str()).filter(|text| is_shown && !text.is_empty());
     text.map(|text| truncate_chars(text, STATE_CHARS_MAX))
 }
 
 fn add_notes(
-    scene: &HookContext<'_>,
+    context: &HookContext<'_>,
     session: &SessionId,
     page: &mut BoundedFence,
 ) -> store::Result<()> {
-    let tail = read_log_tail(scene, session)?;
+    let tail = read_log_tail(context, session)?;
     let made = current_notes(
-        scene.store,
+        context.store,
         session,
         tail.unstored(),
-        sensitive_text_policy(scene),
-        scene.now,
+        sensitive_text_policy(context),
+        context.now,
     );
     let mut summary = match made {
         Ok(Some(summary)) => summary,
@@ -150,7 +150,7 @@ fn add_notes(
     if summary.sections.is_empty() {
         return Ok(());
     }
-    let file = scene.store.summary_path(session).display().to_string();
+    let file = context.store.summary_path(session).display().to_string();
     for whole in NOTES_TOKENS_STEPS {
         let limits = SummaryLimits {
             whole: Tokens(*whole),
@@ -180,11 +180,11 @@ fn recent_files(steps: &[SessionStep]) -> Option<String> {
 
 /// Quotes the latest change of each recently changed file, as far as it fits.
 fn add_recent_changes(
-    scene: &HookContext<'_>,
+    context: &HookContext<'_>,
     steps: &[SessionStep],
     page: &mut BoundedFence,
 ) -> store::Result<()> {
-    let shows_sensitive = scene.settings.injection.recall.include_sensitive;
+    let shows_sensitive = context.recall.include_sensitive;
     let mut seen = BTreeSet::new();
     let changed = steps
         .iter()
@@ -197,7 +197,7 @@ fn add_recent_changes(
         if seen.len() > CHANGES_MAX {
             break;
         }
-        let Some(record) = scene.store.read_record(step.id)? else {
+        let Some(record) = context.store.read_record(step.id)? else {
             continue;
         };
         let is_sensitive = record.tags.iter().any(|tag| tag == "sensitive");

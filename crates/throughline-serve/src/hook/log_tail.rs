@@ -20,14 +20,14 @@ impl LogTail {
     /// Reads the end of a session's log: the log that the agent names, or else the one that the
     /// store has read.
     pub fn read(
-        scene: &HookContext<'_>,
+        context: &HookContext<'_>,
         session: &SessionId,
         flavor: Flavor,
         named: Option<&Path>,
     ) -> store::Result<Self> {
         let path = match named {
             Some(path) => Some(path.to_owned()),
-            None => scene.store.session_log_path(session)?.map(PathBuf::from),
+            None => context.store.session_log_path(session)?.map(PathBuf::from),
         };
         let Some(path) = path else {
             // The session has no log, so the stored records are complete.
@@ -40,10 +40,10 @@ impl LogTail {
             path: &path,
             flavor,
             session,
-            workspace: scene.workspace,
+            workspace: &context.workspace.workspace,
         };
         let UnstoredRecords { records, complete } =
-            read_unstored_records(scene.store, &log, &scene.settings.scope, scene.now)?;
+            read_unstored_records(context.store, &log, context.scope, context.now)?;
         let is_complete = complete;
         if records.is_empty() {
             return Ok(Self {
@@ -52,7 +52,7 @@ impl LogTail {
             });
         }
         Ok(Self {
-            records: scene.store.sanitizer().redact_records(records),
+            records: context.store.sanitizer().redact_records(records),
             is_complete,
         })
     }
@@ -82,21 +82,21 @@ impl LogTail {
     /// Describes the state of the session after its last message.
     pub fn state(
         &self,
-        scene: &HookContext<'_>,
+        context: &HookContext<'_>,
         session: &SessionId,
     ) -> store::Result<Option<String>> {
         latest_state(
-            scene.store,
+            context.store,
             session,
             self.unstored(),
-            sensitive_text_policy(scene),
+            sensitive_text_policy(context),
         )
     }
 }
 
 /// Returns whether the user allows sensitive text to be quoted.
-pub fn sensitive_text_policy(scene: &HookContext<'_>) -> SensitiveText {
-    match scene.settings.injection.recall.include_sensitive {
+pub fn sensitive_text_policy(context: &HookContext<'_>) -> SensitiveText {
+    match context.recall.include_sensitive {
         true => SensitiveText::Quoted,
         false => SensitiveText::Withheld,
     }

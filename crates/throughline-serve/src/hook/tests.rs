@@ -63,7 +63,14 @@ impl Test {
     }
 
     fn answer(&self, event: &HookEvent) -> HookOutcome {
-        answer_event(&self.store, &ServeSettings::default(), event, self.now).unwrap()
+        answer_event(
+            &self.store,
+            &ServeSettings::default(),
+            event,
+            AnswerMode::Once,
+            self.now,
+        )
+        .unwrap()
     }
 }
 
@@ -388,7 +395,7 @@ fn what_a_daemon_took_note_of_and_did_not_answer_is_answered_all_the_same() {
         wire::reply_to_payload(&test.store, &settings, payload.as_bytes(), &hints, test.now);
     assert!(unheard.answer.contains("use tabs"));
     let event = parse_payload(payload.as_bytes(), &hints).unwrap();
-    let again = answer_event_without_dedup(&test.store, &settings, &event, test.now).unwrap();
+    let again = answer_event(&test.store, &settings, &event, AnswerMode::Again, test.now).unwrap();
     assert!(again.answer.context.unwrap().contains("use tabs"));
 }
 
@@ -423,7 +430,14 @@ fn the_part_that_is_quickly_made_has_what_holds_and_counts_as_shown() {
     test.prefers("run the tests with unittest -q");
     let settings = ServeSettings::default();
     let part = |event: &HookEvent| {
-        let answered = answer_from_facts(&test.store, &settings, event, test.now).unwrap();
+        let answered = answer_event(
+            &test.store,
+            &settings,
+            event,
+            AnswerMode::FactsOnly,
+            test.now,
+        )
+        .unwrap();
         let shown = |after: &FollowUp| matches!(after, FollowUp::Injected(injected) if !injected.items().is_empty());
         assert!(
             answered.follow_ups.iter().any(shown),

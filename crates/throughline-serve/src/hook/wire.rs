@@ -9,7 +9,7 @@ use memory::Flavor;
 use serde::{Deserialize, Serialize};
 use store::Store;
 
-use super::{FollowUp, HookSilence, answer_event};
+use super::{AnswerMode, FollowUp, HookSilence, answer_event};
 use crate::settings::ServeSettings;
 
 /// The path that hooks are posted to.
@@ -25,7 +25,8 @@ pub const CWD_HEADER: &str = "x-throughline-cwd";
 
 /// The daemon's reply to a hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Reply {
+#[schema(as = Reply)]
+pub struct HookReply {
     /// The exact text that the hook prints; may be empty.
     pub answer: String,
     /// Why the answer is empty, for the log.
@@ -45,35 +46,38 @@ pub fn reply_to_payload(
     payload: &[u8],
     hints: &HookHints,
     now: Timestamp,
-) -> (Reply, Vec<FollowUp>) {
+) -> (HookReply, Vec<FollowUp>) {
     let event = match parse_payload(payload, hints) {
         Ok(event) => event,
-        Err(unknown) => return (Reply::silent(unknown.to_string()), Vec::new()),
+        Err(unknown) => return (HookReply::silent(unknown.to_string()), Vec::new()),
     };
-    match answer_event(store, settings, &event, now) {
-        Ok(answered) => {
-            let is_shown = |after: &FollowUp| {
-                matches!(after, FollowUp::Injected(_) | FollowUp::NotesGiven { .. })
+    match answer_event(store, settings, &event, AnswerMode::Once, now) {
+        Ok(outcome) => {
+            let is_shown = |follow_up: &FollowUp| {
+                matches!(
+                    follow_up,
+                    FollowUp::Injected(_) | FollowUp::NotesGiven { .. }
+                )
             };
-            let (shown, after) = answered.follow_ups.into_iter().partition(is_shown);
-            let reply = Reply {
-                answer: answered.answer.render(&event),
-                silence: answered.silence.map(HookSilence::reason),
+            let (shown, follow_ups) = outcome.follow_ups.into_iter().partition(is_shown);
+            let reply = HookReply {
+                answer: outcome.answer.render(&event),
+                silence: outcome.silence.map(HookSilence::reason),
                 shown,
             };
-            (reply, after)
+            (reply, follow_ups)
         }
         Err(error) => {
-            let reply = Reply {
+            let reply = HookReply {
                 answer: event.dialect.empty_answer().to_owned(),
-                ..Reply::silent(error.to_string())
+                ..HookReply::silent(error.to_string())
             };
             (reply, super::after::follow_ups_of(&event))
         }
     }
 }
 
-impl Reply {
+impl HookReply {
     fn silent(why: String) -> Self {
         Self {
             silence: Some(why),

@@ -35,10 +35,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub async fn events(
-    State(front): State<HttpState>,
+    State(state): State<HttpState>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let Ok(seat) = std::sync::Arc::clone(&front.listeners).try_acquire_owned() else {
+    let Ok(seat) = std::sync::Arc::clone(&state.listeners).try_acquire_owned() else {
         return Err(Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
             "too many event listeners are connected",
@@ -47,18 +47,18 @@ pub async fn events(
     };
     let last = headers.get("last-event-id");
     let last = last.and_then(|value| value.to_str().ok()).unwrap_or("");
-    let heard = match EventCursor::parse(last, &front.boot_id) {
+    let heard = match EventCursor::parse(last, &state.boot_id) {
         Some(place) => place,
         None => {
-            front
-                .run_blocking(|desk| Ok(EventCursor::current(desk)?))
+            state
+                .run_blocking(|context| Ok(EventCursor::current(context)?))
                 .await?
         }
     };
     let (sender, stream) = mpsc::channel(QUEUED_EVENTS_MAX);
     tokio::spawn(async move {
         let _seat = seat;
-        stream_events(front, heard, sender).await;
+        stream_events(state, heard, sender).await;
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(alive))
@@ -72,11 +72,11 @@ struct EventCursor {
 }
 
 impl EventCursor {
-    fn current(desk: &ServeContext) -> store::Result<Self> {
-        desk.changes.poll(&desk.store)?;
+    fn current(context: &ServeContext) -> store::Result<Self> {
+        context.changes.poll(&context.store)?;
         Ok(Self {
-            feed: desk.store.feed_end()?,
-            change_number: desk.changes.last_number(),
+            feed: context.store.feed_end()?,
+            change_number: context.changes.last_number(),
         })
     }
 
@@ -103,12 +103,12 @@ impl EventCursor {
 type EventSender = mpsc::Sender<Result<Event, Infallible>>;
 
 /// Sends new events to a listener until it disconnects or the daemon stops.
-async fn stream_events(front: HttpState, mut place: EventCursor, sender: EventSender) {
-    let mut stopping = front.stopping.clone();
+async fn stream_events(state: HttpState, mut place: EventCursor, sender: EventSender) {
+    let mut stopping = state.stopping.clone();
     loop {
         // A connected listener keeps an idle daemon running.
-        front.guard.record_activity();
-        let looked = read_new_events(&front, place).await;
+        state.guard.record_activity();
+        let looked = read_new_events(&state, place).await;
         let told = match looked {
             Ok((events, after)) => {
                 let is_full = events.len() >= EVENTS_PER_POLL_MAX;
@@ -145,15 +145,15 @@ async fn send_all(sender: &EventSender, events: Vec<Event>) -> bool {
 }
 
 async fn read_new_events(
-    front: &HttpState,
+    state: &HttpState,
     place: EventCursor,
 ) -> Result<(Vec<Event>, EventCursor), Problem> {
-    let boot = std::sync::Arc::clone(&front.boot_id);
-    front
-        .run_blocking(move |desk| {
+    let boot = std::sync::Arc::clone(&state.boot_id);
+    state
+        .run_blocking(move |context| {
             let mut after = place;
-            desk.changes.poll(&desk.store)?;
-            let changes = desk
+            context.changes.poll(&context.store)?;
+            let changes = context
                 .store
                 .changes_since(&mut after.feed, EVENTS_PER_POLL_MAX)?;
             let mut at = place;
@@ -176,7 +176,7 @@ async fn read_new_events(
                 let told = json!({ "change": "forgotten", "records": records });
                 events.push(event(&at.id(&boot), &told));
             }
-            for (number, changed, id) in desk.changes.changes_after(place.change_number) {
+            for (number, changed, id) in context.changes.changes_after(place.change_number) {
                 at.change_number = number;
                 events.push(event(
                     &at.id(&boot),

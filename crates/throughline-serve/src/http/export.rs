@@ -15,7 +15,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
-use super::extract::{Params, parse_time};
+use super::extract::{QueryParams, parse_time};
 use super::problem::Problem;
 
 /// The size of a chunk, and how many chunks may wait for the client.
@@ -34,7 +34,7 @@ const LOG_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 #[into_params(parameter_in = Query)]
 pub struct ExportParams {
     #[param(inline)]
-    format: Option<Format>,
+    format: Option<ExportFormat>,
     /// Only workspaces whose key or folder contains this
     workspace: Option<String>,
     /// Only from this time on: a date, or a time in RFC 3339
@@ -45,7 +45,8 @@ pub struct ExportParams {
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+#[schema(as = Format)]
+pub enum ExportFormat {
     Jsonl,
 }
 
@@ -53,10 +54,10 @@ pub enum Format {
 #[utoipa::path(get, path = "/memory/export", tag = "memory", params(ExportParams),
     responses((status = 200, content_type = "application/jsonl", body = String)))]
 pub async fn export(
-    State(front): State<HttpState>,
-    Params(params): Params<ExportParams>,
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<ExportParams>,
 ) -> Result<Response, Problem> {
-    let Some(Format::Jsonl) = params.format.or(Some(Format::Jsonl)) else {
+    let Some(ExportFormat::Jsonl) = params.format.or(Some(ExportFormat::Jsonl)) else {
         return Err(Problem::internal("unknown export format"));
     };
     let filter = ExportFilter {
@@ -65,7 +66,7 @@ pub async fn export(
         session: None,
         without_logs: params.without_logs.unwrap_or(false),
     };
-    let Ok(seat) = std::sync::Arc::clone(&front.exports).try_acquire_owned() else {
+    let Ok(seat) = std::sync::Arc::clone(&state.exports).try_acquire_owned() else {
         return Err(Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
             "too many exports are running",
@@ -75,7 +76,7 @@ pub async fn export(
     let (chunks, stream) = mpsc::channel(CHUNKS_MAX);
     tokio::task::spawn_blocking(move || {
         let _seat = seat;
-        let store = &front.context.store;
+        let store = &state.context.store;
         let mut out = ChunkWriter::new(chunks, || store.is_wal_over_limit());
         let problem = match store.export(&filter, &mut out, &|_, _| {}) {
             Ok(exported) if exported.damaged.is_empty() => None,

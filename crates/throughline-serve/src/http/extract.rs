@@ -12,9 +12,9 @@ use crate::requests::RequestError;
 
 /// The query string of a URL.
 #[derive(Debug)]
-pub struct Params<T>(pub T);
+pub struct QueryParams<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -27,9 +27,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
 
 /// The id in the path of a URL.
 #[derive(Debug)]
-pub struct Id(pub String);
+pub struct PathId(pub String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Id {
+impl<S: Send + Sync> FromRequestParts<S> for PathId {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -42,9 +42,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 
 /// A JSON body.
 #[derive(Debug)]
-pub struct Body<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {

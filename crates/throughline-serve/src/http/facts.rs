@@ -1,7 +1,5 @@
 //! Routes for facts and pins.
 
-use std::path::Path;
-
 use axum::Json;
 use axum::extract::State;
 use memory::{FactKind, Trust};
@@ -10,12 +8,13 @@ use store::{FactFilter, FactScope};
 use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
-use super::extract::{Body, Params, parse_limit};
+use super::extract::{JsonBody, QueryParams, parse_limit};
 use super::problem::Problem;
 use super::views::FactView;
+use crate::kinds::FactKindName;
 use crate::prompt;
 use crate::requests::facts::{self, RememberRequest};
-use crate::requests::{AccessScope, RequestError, submitted};
+use crate::requests::{AccessScope, require_absolute, submitted};
 
 /// The most facts that one request may list.
 const LIST_MAX: usize = 1_000;
@@ -34,8 +33,8 @@ pub struct FactsParams {
 #[utoipa::path(get, path = "/memory/facts", tag = "facts", params(FactsParams),
     responses((status = 200, body = Vec<FactView>)))]
 pub async fn list(
-    State(front): State<HttpState>,
-    Params(params): Params<FactsParams>,
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<FactsParams>,
 ) -> Result<Json<Vec<FactView>>, Problem> {
     let filter = FactFilter {
         scope: match params.workspace.filter(|part| !part.is_empty()) {
@@ -46,53 +45,31 @@ pub async fn list(
         history: false,
         limit: parse_limit(params.limit, 100, LIST_MAX)?,
     };
-    let facts = front.run_blocking(move |desk| Ok(desk.store.facts(&filter)?));
+    let facts = state.run_blocking(move |context| Ok(context.store.facts(&filter)?));
     Ok(Json(facts.await?.into_iter().map(Into::into).collect()))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewFact {
+#[schema(as = NewFact)]
+pub struct RememberBody {
     /// At most 40 words
     #[schema(min_length = 1)]
     text: String,
     /// The folder of the workspace that the fact is about; without it the fact applies everywhere
     folder: Option<String>,
     /// `note` by default
-    kind: Option<FactKindName>,
+    #[schema(value_type = Option<FactKindName>)]
+    kind: Option<FactKind>,
     #[serde(default)]
     tags: Vec<String>,
     #[serde(default)]
     pinned: bool,
 }
 
-/// The kind of a fact
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FactKindName {
-    Preference,
-    Decision,
-    Correction,
-    Command,
-    Outcome,
-    Note,
-}
-
-impl From<FactKindName> for FactKind {
-    fn from(name: FactKindName) -> Self {
-        match name {
-            FactKindName::Preference => Self::Preference,
-            FactKindName::Decision => Self::Decision,
-            FactKindName::Correction => Self::Correction,
-            FactKindName::Command => Self::Command,
-            FactKindName::Outcome => Self::Outcome,
-            FactKindName::Note => Self::Note,
-        }
-    }
-}
-
 #[derive(Debug, Serialize, ToSchema)]
-pub struct FactKept {
+#[schema(as = FactKept)]
+pub struct FactStored {
     id: String,
     /// The fact was known already, and its count was increased
     repeated: bool,
@@ -101,36 +78,30 @@ pub struct FactKept {
 }
 
 /// Store a fact as a statement of the user
-#[utoipa::path(post, path = "/memory/remember", tag = "facts", request_body = NewFact,
-    responses((status = 200, body = FactKept)))]
+#[utoipa::path(post, path = "/memory/remember", tag = "facts", request_body = RememberBody,
+    responses((status = 200, body = FactStored)))]
 pub async fn remember(
-    State(front): State<HttpState>,
-    Body(body): Body<NewFact>,
-) -> Result<Json<FactKept>, Problem> {
-    let kept = front.run_blocking(move |desk| {
-        let folder = body.folder.as_deref().map(Path::new);
-        if folder.is_some_and(|folder| !folder.is_absolute()) {
-            return Err(RequestError::invalid(
-                "folder must be an absolute path",
-                "for example /home/me/project",
-            ));
-        }
+    State(state): State<HttpState>,
+    JsonBody(body): JsonBody<RememberBody>,
+) -> Result<Json<FactStored>, Problem> {
+    let kept = state.run_blocking(move |context| {
+        let folder = body.folder.as_deref().map(require_absolute).transpose()?;
         let workspace =
-            folder.map(|folder| prompt::workspace_of(&desk.store, &desk.settings, folder));
+            folder.map(|folder| prompt::workspace_of(&context.store, &context.settings, folder));
         let workspace = workspace.transpose()?;
-        submitted::require_captured(&desk.settings, workspace.as_ref())?;
+        submitted::require_captured(&context.settings, workspace.as_ref())?;
         let statement = RememberRequest {
             text: body.text,
-            kind: body.kind.map_or(FactKind::Note, Into::into),
+            kind: body.kind.unwrap_or(FactKind::Note),
             tags: body.tags,
             workspace,
             trust: Trust::User,
             pinned: body.pinned,
         };
-        facts::remember_fact(&desk.store, statement, desk.now())
+        facts::remember_fact(&context.store, statement, context.now())
     });
     let kept = kept.await?;
-    Ok(Json(FactKept {
+    Ok(Json(FactStored {
         id: kept.id.to_string(),
         repeated: kept.repeated,
         superseded: kept.superseded.iter().map(ToString::to_string).collect(),
@@ -153,7 +124,8 @@ const fn default_true() -> bool {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Pinned {
+#[schema(as = Pinned)]
+pub struct PinAnswer {
     /// The fact's id
     id: String,
     pinned: bool,
@@ -161,20 +133,20 @@ pub struct Pinned {
 
 /// Pin a fact, or the text of a record as a new fact; or unpin a fact
 #[utoipa::path(post, path = "/memory/pin", tag = "facts", request_body = PinBody,
-    responses((status = 200, body = Pinned)))]
+    responses((status = 200, body = PinAnswer)))]
 pub async fn pin(
-    State(front): State<HttpState>,
-    Body(body): Body<PinBody>,
-) -> Result<Json<Pinned>, Problem> {
+    State(state): State<HttpState>,
+    JsonBody(body): JsonBody<PinBody>,
+) -> Result<Json<PinAnswer>, Problem> {
     let pinned = body.pinned;
-    let id = front.run_blocking(move |desk| {
-        let (store, reach) = (&desk.store, AccessScope::unrestricted());
+    let id = state.run_blocking(move |context| {
+        let (store, scope) = (&context.store, AccessScope::unrestricted());
         if pinned {
-            facts::pin_item(store, &reach, &body.id, desk.now())
+            facts::pin_item(store, &scope, &body.id, context.now())
         } else {
-            facts::unpin_fact(store, &reach, &body.id)
+            facts::unpin_fact(store, &scope, &body.id)
         }
     });
     let id = id.await?;
-    Ok(Json(Pinned { id, pinned }))
+    Ok(Json(PinAnswer { id, pinned }))
 }

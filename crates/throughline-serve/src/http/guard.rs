@@ -1,7 +1,7 @@
 //! Checks every request before it reaches a route: where it comes from, its token, its size and its
 //! rate.
 //!
-//! A web page in the user's browser can reach loopback too. So the `Host` and `Origin` headers are
+//! A web page in the user's browser can scope loopback too. So the `Host` and `Origin` headers are
 //! checked on every route, and TCP requests need the token as well. The socket lies in the user's
 //! own folder, so a process that can open it acts for the user.
 
@@ -167,20 +167,20 @@ const DISCARD_TIME_MAX: Duration = Duration::from_secs(1);
 /// The whole body is read before the request takes one of the slots, so a client that sends slowly
 /// or not at all does not keep others from being answered.
 pub async fn guard_request(
-    State(front): State<HttpState>,
+    State(state): State<HttpState>,
     request: Request,
     next: Next,
 ) -> Response {
     let way = request.extensions().get::<Transport>().copied();
-    let limits = front.guard.limits;
+    let limits = state.guard.limits;
     let (parts, body) = request.into_parts();
-    if let Err(problem) = authorize(&front.guard, way, &parts.headers) {
+    if let Err(problem) = authorize(&state.guard, way, &parts.headers) {
         discard_body(body).await;
         return problem.into_response();
     }
     let path = parts.uri.path();
     if path != "/health" {
-        front.guard.record_activity();
+        state.guard.record_activity();
     }
     let is_urgent = way == Some(Transport::Socket) && is_urgent(path);
     let body = match read_body(body, &limits).await {
@@ -195,7 +195,7 @@ pub async fn guard_request(
     let answered = tokio::time::timeout(limits.timeout, async {
         let _place = match is_urgent {
             true => None,
-            false => front.guard.request_slots.acquire().await.ok(),
+            false => state.guard.request_slots.acquire().await.ok(),
         };
         next.run(request).await
     });

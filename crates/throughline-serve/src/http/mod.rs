@@ -92,14 +92,14 @@ impl HttpState {
         &self,
         answer: impl FnOnce(&ServeContext) -> Result<T, RequestError> + Send + 'static,
     ) -> Result<T, Problem> {
-        let desk = self.context.clone();
-        let answered = tokio::task::spawn_blocking(move || answer(&desk)).await;
+        let context = self.context.clone();
+        let answered = tokio::task::spawn_blocking(move || answer(&context)).await;
         Ok(answered.map_err(|_| Problem::internal("the request handler failed"))??)
     }
 }
 
 /// Returns all routes behind the guard.
-pub fn router(front: &HttpState) -> Router {
+pub fn router(state: &HttpState) -> Router {
     let (routes, description) = routes_and_description();
     let description = Arc::new(openapi::document_json(description));
     routes
@@ -107,13 +107,13 @@ pub fn router(front: &HttpState) -> Router {
             "/openapi.json",
             axum::routing::get(move || openapi::serve_document(Arc::clone(&description))),
         )
-        .with_state(front.clone())
-        .nest_service("/mcp", mcp_service(front))
+        .with_state(state.clone())
+        .nest_service("/mcp", mcp_service(state))
         .fallback(problem::route_not_found)
         .method_not_allowed_fallback(problem::method_not_allowed)
-        .layer(DefaultBodyLimit::max(front.guard.limits.body_bytes_max))
+        .layer(DefaultBodyLimit::max(state.guard.limits.body_bytes_max))
         .layer(from_fn(guard::add_security_headers))
-        .layer(from_fn_with_state(front.clone(), guard::guard_request))
+        .layer(from_fn_with_state(state.clone(), guard::guard_request))
 }
 
 fn routes_and_description() -> (Router<HttpState>, utoipa::openapi::OpenApi) {
@@ -140,12 +140,12 @@ fn routes_and_description() -> (Router<HttpState>, utoipa::openapi::OpenApi) {
 }
 
 /// Serves MCP without sessions, so nothing accumulates for clients that have disconnected.
-fn mcp_service(front: &HttpState) -> StreamableHttpService<McpServer, LocalSessionManager> {
+fn mcp_service(state: &HttpState) -> StreamableHttpService<McpServer, LocalSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(front.guard.limits.body_bytes_max);
-    let server = McpServer::new(front.context.clone(), ClientFolder::FromHeader);
+        .with_max_request_body_bytes(state.guard.limits.body_bytes_max);
+    let server = McpServer::new(state.context.clone(), ClientFolder::FromHeader);
     StreamableHttpService::new(
         move || Ok(server.clone()),
         LocalSessionManager::default().into(),

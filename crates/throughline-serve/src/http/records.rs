@@ -10,9 +10,9 @@ use store::forget::Traces;
 use utoipa::ToSchema;
 
 use super::HttpState;
-use super::extract::{Body, Id, parse_time};
+use super::extract::{JsonBody, PathId, parse_time};
 use super::problem::Problem;
-use super::views::Record;
+use super::views::RecordView;
 use crate::kinds::RecordTypeName;
 use crate::requests::find::find_record;
 use crate::requests::submitted::{self, SubmittedRecord};
@@ -45,7 +45,8 @@ pub struct NewRecord {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct RecordKept {
+#[schema(as = RecordKept)]
+pub struct RecordStored {
     id: String,
     /// The record was stored before, or was forgotten and stays so
     known: bool,
@@ -53,13 +54,13 @@ pub struct RecordKept {
 
 /// Store a record. The response is sent once the record is on disk.
 #[utoipa::path(post, path = "/memory/record", tag = "memory", request_body = NewRecord,
-    responses((status = 201, body = RecordKept)))]
+    responses((status = 201, body = RecordStored)))]
 pub async fn give(
-    State(front): State<HttpState>,
-    Body(body): Body<NewRecord>,
-) -> Result<(StatusCode, Json<RecordKept>), Problem> {
-    let kept = front
-        .run_blocking(move |desk| {
+    State(state): State<HttpState>,
+    JsonBody(body): JsonBody<NewRecord>,
+) -> Result<(StatusCode, Json<RecordStored>), Problem> {
+    let kept = state
+        .run_blocking(move |context| {
             let given = SubmittedRecord {
                 at: parse_time(body.at.as_deref())?,
                 session: body.session_id,
@@ -72,13 +73,18 @@ pub async fn give(
                 tags: body.tags,
                 metadata: body.metadata,
             };
-            submitted::store_submitted(&desk.store, &desk.settings, vec![given], desk.now())
+            submitted::store_submitted(
+                &context.store,
+                &context.settings,
+                vec![given],
+                context.now(),
+            )
         })
         .await?;
     let kept = kept
         .first()
         .ok_or_else(|| Problem::internal("the record was not stored"))?;
-    let answer = RecordKept {
+    let answer = RecordStored {
         id: kept.id.to_string(),
         known: kept.known,
     };
@@ -88,10 +94,14 @@ pub async fn give(
 /// Read a record
 #[utoipa::path(get, path = "/memory/record/{id}", tag = "memory",
     params(("id" = String, Path, description = "The record's id")),
-    responses((status = 200, body = Record)))]
-pub async fn get(State(front): State<HttpState>, Id(id): Id) -> Result<Json<Record>, Problem> {
-    let record =
-        front.run_blocking(move |desk| find_record(&desk.store, &AccessScope::unrestricted(), &id));
+    responses((status = 200, body = RecordView)))]
+pub async fn get(
+    State(state): State<HttpState>,
+    PathId(id): PathId,
+) -> Result<Json<RecordView>, Problem> {
+    let record = state.run_blocking(move |context| {
+        find_record(&context.store, &AccessScope::unrestricted(), &id)
+    });
     Ok(Json(record.await?.into()))
 }
 
@@ -113,12 +123,17 @@ pub struct ForgottenView {
     params(("id" = String, Path, description = "The id of a record or of a fact")),
     responses((status = 200, body = ForgottenView)))]
 pub async fn forget(
-    State(front): State<HttpState>,
-    Id(id): Id,
+    State(state): State<HttpState>,
+    PathId(id): PathId,
 ) -> Result<Json<ForgottenView>, Problem> {
-    let forgotten = front
-        .run_blocking(move |desk| {
-            facts::forget_item(&desk.store, &AccessScope::unrestricted(), &id, desk.now())
+    let forgotten = state
+        .run_blocking(move |context| {
+            facts::forget_item(
+                &context.store,
+                &AccessScope::unrestricted(),
+                &id,
+                context.now(),
+            )
         })
         .await?;
     Ok(Json(ForgottenView {

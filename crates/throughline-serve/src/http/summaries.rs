@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
-use super::extract::{Body, Params};
+use super::extract::{JsonBody, QueryParams};
 use super::problem::Problem;
 use crate::requests::compact::{compact_session, outcome_json};
 use crate::requests::find::find_session;
@@ -22,7 +22,8 @@ pub struct SummarizeParams {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Summarized {
+#[schema(as = Summarized)]
+pub struct SummarizeAnswer {
     session_id: String,
     version: u64,
     /// The summary's file
@@ -32,14 +33,14 @@ pub struct Summarized {
 
 /// Update the summary of a session now, without a model
 #[utoipa::path(post, path = "/memory/summarize", tag = "sessions", params(SummarizeParams),
-    responses((status = 200, body = Summarized)))]
+    responses((status = 200, body = SummarizeAnswer)))]
 pub async fn summarize(
-    State(front): State<HttpState>,
-    Params(params): Params<SummarizeParams>,
-) -> Result<Json<Summarized>, Problem> {
-    let done = front.run_blocking(move |desk| {
-        let store = &desk.store;
-        let settings = desk
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<SummarizeParams>,
+) -> Result<Json<SummarizeAnswer>, Problem> {
+    let done = state.run_blocking(move |context| {
+        let store = &context.store;
+        let settings = context
             .settings
             .summary
             .as_ref()
@@ -56,7 +57,7 @@ pub async fn summarize(
             &session,
             settings,
             SummaryAuthor::Embedded,
-            desk.now(),
+            context.now(),
         );
         let done = done.map_err(|declined| match declined {
             SummaryError::Store(error) => RequestError::Store(error),
@@ -65,7 +66,7 @@ pub async fn summarize(
             }
         })?;
         let stored = store.summary(&session)?;
-        Ok(Summarized {
+        Ok(SummarizeAnswer {
             session_id: session.to_string(),
             version: done.version,
             path: stored
@@ -95,14 +96,14 @@ pub struct CompactBody {
 #[utoipa::path(post, path = "/compact", tag = "sessions", request_body = CompactBody,
     responses((status = 200, body = Object)))]
 pub async fn compact(
-    State(front): State<HttpState>,
-    Body(body): Body<CompactBody>,
+    State(state): State<HttpState>,
+    JsonBody(body): JsonBody<CompactBody>,
 ) -> Result<Json<serde_json::Value>, Problem> {
-    let done = front.run_blocking(move |desk| {
+    let done = state.run_blocking(move |context| {
         let threshold = body.threshold.filter(|tokens| *tokens > 0);
         let everything = AccessScope::unrestricted();
         let may_ask = !body.embedded;
-        let outcome = compact_session(desk, &everything, &body.session_id, threshold, may_ask)?;
+        let outcome = compact_session(context, &everything, &body.session_id, threshold, may_ask)?;
         Ok(outcome_json(&outcome))
     });
     Ok(Json(done.await?))

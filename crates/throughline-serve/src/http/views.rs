@@ -8,7 +8,8 @@ use utoipa::ToSchema;
 
 /// A record.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Record {
+#[schema(as = Record)]
+pub struct RecordView {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -27,7 +28,7 @@ pub struct Record {
     content: String,
 }
 
-impl From<StoredRecord> for Record {
+impl From<StoredRecord> for RecordView {
     fn from(record: StoredRecord) -> Self {
         Self {
             id: record.id.to_string(),
@@ -48,7 +49,8 @@ impl From<StoredRecord> for Record {
 
 /// A record that was found.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Hit {
+#[schema(as = Hit)]
+pub struct HitView {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -70,19 +72,20 @@ pub struct Hit {
     /// False once the record's log has lost it, or the log itself is gone
     in_source: bool,
     /// The parts of the score, largest first
-    why: Vec<Why>,
+    why: Vec<ScorePartView>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Why {
+#[schema(as = Why)]
+struct ScorePartView {
     name: &'static str,
     points: f64,
 }
 
-impl From<RankedHit> for Hit {
+impl From<RankedHit> for HitView {
     fn from(ranked: RankedHit) -> Self {
         let hit = ranked.hit;
-        let why = |part: recall::ScorePart| Why {
+        let why = |part: recall::ScorePart| ScorePartView {
             name: part.name,
             points: part.points,
         };
@@ -148,7 +151,8 @@ impl From<Fact> for FactView {
 
 /// A session.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Session {
+#[schema(as = Session)]
+pub struct SessionView {
     id: String,
     agent: &'static str,
     kind: &'static str,
@@ -173,7 +177,7 @@ pub struct Session {
     detached: u64,
 }
 
-impl From<memory::Session> for Session {
+impl From<memory::Session> for SessionView {
     fn from(session: memory::Session) -> Self {
         Self {
             id: session.id.to_string(),

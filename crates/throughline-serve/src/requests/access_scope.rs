@@ -36,13 +36,11 @@ impl AccessScope {
         settings: &ServeSettings,
         folder: &Path,
     ) -> store::Result<Self> {
-        let here = prompt::workspace_of(store, settings, folder)?;
-        let related = &settings.related_workspaces;
-        let related = related.get(&here.key).or_else(|| related.get(&here.root));
-        let mut keys = vec![here.key.clone()];
-        keys.extend(related.into_iter().flatten().cloned());
+        let workspace = prompt::workspace_of(store, settings, folder)?;
+        let mut keys = vec![workspace.key.clone()];
+        keys.extend_from_slice(settings.related_to(&workspace));
         Ok(Self {
-            workspace: Some(here),
+            workspace: Some(workspace),
             keys: Some(keys),
         })
     }

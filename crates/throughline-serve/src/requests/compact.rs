@@ -58,63 +58,79 @@ pub struct CompactOptions<'a> {
 
 /// Compacts a session. The kept messages come from the agent's own log, never from the store.
 pub fn compact_session(
-    desk: &ServeContext,
-    reach: &AccessScope,
+    context: &ServeContext,
+    scope: &AccessScope,
     session: &str,
     threshold: Option<u64>,
-    may_ask: bool,
+    may_use_model: bool,
 ) -> Result<CompactionOutcome, RequestError> {
-    let Some(usual) = desk.settings.compaction else {
+    let settings = &context.settings;
+    let Some(limits) = settings.compaction else {
         return Ok(CompactionOutcome::first_try(Err(Declined::Disabled)));
     };
-    let store = &*desk.store;
-    let session = find_session(store, reach, session)?;
-    let path = session.source.as_ref().map(PathBuf::from);
-    let Some(path) = path.filter(|path| path.is_file()) else {
-        return Err(RequestError::not_found(
-            format!("the log of {} is gone", session.id),
-            "`throughline export --raw` gives back what was kept of it",
-        ));
-    };
-    let unread = |why: String| RequestError::invalid(why, "`throughline doctor` lists the agents");
-    let log = read_log(&path, Some(session.flavor), Some(session.id), desk.now())
-        .map_err(|error| unread(format!("the log cannot be read: {error}")))?
-        .ok_or_else(|| unread("the log is of no agent that we know".to_owned()))?;
-    let template = desk.settings.summary.as_ref().map(|it| it.template.clone());
-    let terms = CompactOptions {
+    let store = &*context.store;
+    let log = session_log(store, scope, session, context.now())?;
+    let template = settings.summary.as_ref().map(|it| it.template.clone());
+    let model_provider = settings.model_provider.as_deref();
+    let options = CompactOptions {
         limits: CompactionLimits {
-            threshold: threshold.map(Tokens).or(usual.threshold),
-            ..usual
+            threshold: threshold.map(Tokens).or(limits.threshold),
+            ..limits
         },
         template: &template.unwrap_or_default(),
         notes: None,
-        model_provider: desk.settings.model_provider.as_deref().filter(|_| may_ask),
+        model_provider: model_provider.filter(|_| may_use_model),
         model_timeout: MODEL_TIMEOUT,
-        scope: &desk.settings.scope,
+        scope: &settings.scope,
     };
-    Ok(compact_log(Some(store), &log, &terms, &|| desk.now())?)
+    let now = || context.now();
+    Ok(compact_log(Some(store), &log, &options, &now)?)
 }
 
-/// Reads a log without the subagents that may be interleaved with their session. `None` if no known
-/// agent wrote the file.
-pub fn read_log(
+/// Reads the log of a session.
+pub fn session_log(
+    store: &Store,
+    scope: &AccessScope,
+    session: &str,
+    now: Timestamp,
+) -> Result<ConversationLog, RequestError> {
+    let session = find_session(store, scope, session)?;
+    let path = session.source.as_ref().map(PathBuf::from);
+    let Some(path) = path.filter(|path| path.is_file()) else {
+        return Err(RequestError::not_found(
+            format!(
+                "the log of {} no longer exists, so there is nothing to compact",
+                session.id
+            ),
+            "`throughline export --raw` writes the archived copy, with secrets redacted",
+        ));
+    };
+    file_log(&path, Some(session.flavor), Some(session.id), now)
+}
+
+/// Reads a log without the subagents that may be interleaved with their session.
+pub fn file_log(
     path: &Path,
     flavor: Option<Flavor>,
     session: Option<SessionId>,
     now: Timestamp,
-) -> std::io::Result<Option<ConversationLog>> {
-    let Some(mut messages) = capture::conversation::read_conversation(path, flavor, now)? else {
-        return Ok(None);
+) -> Result<ConversationLog, RequestError> {
+    let file = path.display();
+    let hint = "`throughline doctor` lists the agents";
+    let messages = capture::conversation::read_conversation(path, flavor, now)
+        .map_err(|error| RequestError::invalid(format!("cannot read {file}: {error}"), hint))?;
+    let Some(mut messages) = messages else {
+        let why = format!("{file} is not the log of a known agent");
+        return Err(RequestError::invalid(why, hint));
     };
     let session = session.or_else(|| capture::conversation::main_session(&messages));
     messages.retain(|message| Some(&message.session) == session.as_ref());
-    // The path is quoted in the notes, and the model that reads them may work in another folder.
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    Ok(Some(ConversationLog {
-        path,
+    Ok(ConversationLog {
+        // The path is quoted in the notes, and the model that reads them may work elsewhere.
+        path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
         session,
         messages,
-    }))
+    })
 }
 
 /// Compacts a conversation. Without a store there are no notes but supplied ones, and no model is
@@ -122,11 +138,11 @@ pub fn read_log(
 pub fn compact_log(
     store: Option<&Store>,
     log: &ConversationLog,
-    terms: &CompactOptions<'_>,
+    options: &CompactOptions<'_>,
     clock: &dyn Fn() -> Timestamp,
 ) -> store::Result<CompactionOutcome> {
     let lease = store.and_then(|store| acquire_lease(store, log, clock()));
-    let mut outcome = run_compaction(store, log, terms, clock);
+    let mut outcome = run_compaction(store, log, options, clock);
     if let Ok(CompactionOutcome {
         result: Ok(compacted),
         ..
@@ -167,10 +183,10 @@ fn redact_notes(store: Option<&Store>, compacted: &mut CompactedConversation) {
 fn run_compaction(
     store: Option<&Store>,
     log: &ConversationLog,
-    terms: &CompactOptions<'_>,
+    options: &CompactOptions<'_>,
     clock: &dyn Fn() -> Timestamp,
 ) -> store::Result<CompactionOutcome> {
-    let given = match (&terms.notes, store) {
+    let given = match (&options.notes, store) {
         (None, Some(store)) => running_summary(store, log, clock)?,
         (given, _) => given.clone(),
     };
@@ -185,21 +201,21 @@ fn run_compaction(
         }),
     };
     let transcript = log.path.display().to_string();
-    let visible = terms.scope.visible_messages(&log.messages);
+    let visible = options.scope.visible_messages(&log.messages);
     let task = CompactionTask {
         messages: &log.messages,
         visible: &visible,
         notes: notes.map_err(String::as_str),
-        template: terms.template,
+        template: options.template,
         transcript: Some(&transcript),
         restored: None,
         trigger: Trigger::Manual,
-        limits: &terms.limits,
+        limits: &options.limits,
     };
-    let Some((store, models)) = store.zip(terms.model_provider) else {
+    let Some((store, models)) = store.zip(options.model_provider) else {
         return Ok(compact_with_fallback(&task, None));
     };
-    let deadline = clock().saturating_add(terms.model_timeout);
+    let deadline = clock().saturating_add(options.model_timeout);
     let deadline = deadline.unwrap_or(Timestamp::MAX);
     let told = |live: &[Message]| model_notes(store, models, log, &task, live, deadline);
     Ok(compact_with_fallback(&task, Some(&told)))

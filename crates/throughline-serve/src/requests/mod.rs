@@ -4,49 +4,56 @@
 //! says which workspaces a client may see; what lies outside it does not exist for that client. The
 //! command line, HTTP and MCP only translate arguments and answers.
 
+mod access_scope;
 pub mod compact;
 pub mod context;
 pub mod facts;
 pub mod find;
-pub mod submitted;
-mod access_scope;
 pub mod search;
+pub mod sessions;
+pub mod submitted;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use thiserror::Error;
 
 pub use self::access_scope::AccessScope;
 
-use thiserror::Error;
+/// What the user can do about an error.
+type Hint = Cow<'static, str>;
 
 /// Why a request failed.
 #[derive(Debug, Error)]
 pub enum RequestError {
     #[error("{what}")]
-    NotFound { what: String, hint: &'static str },
+    NotFound { what: String, hint: Hint },
     #[error("{what}")]
-    Invalid { what: String, hint: &'static str },
+    Invalid { what: String, hint: Hint },
     #[error("{what}")]
-    NotAllowed { what: String, hint: &'static str },
+    NotAllowed { what: String, hint: Hint },
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
 impl RequestError {
-    pub fn not_found(what: impl Into<String>, hint: &'static str) -> Self {
-        let what = what.into();
+    pub fn not_found(what: impl Into<String>, hint: impl Into<Hint>) -> Self {
+        let (what, hint) = (what.into(), hint.into());
         Self::NotFound { what, hint }
     }
 
-    pub fn invalid(what: impl Into<String>, hint: &'static str) -> Self {
-        let what = what.into();
+    pub fn invalid(what: impl Into<String>, hint: impl Into<Hint>) -> Self {
+        let (what, hint) = (what.into(), hint.into());
         Self::Invalid { what, hint }
     }
 
-    pub fn not_allowed(what: impl Into<String>, hint: &'static str) -> Self {
-        let what = what.into();
+    pub fn not_allowed(what: impl Into<String>, hint: impl Into<Hint>) -> Self {
+        let (what, hint) = (what.into(), hint.into());
         Self::NotAllowed { what, hint }
     }
 
     /// Returns what the user can do about it, if that is known.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&str> {
         match self {
             Self::NotFound { hint, .. }
             | Self::Invalid { hint, .. }
@@ -60,4 +67,16 @@ impl RequestError {
             Self::Store(_) => None,
         }
     }
+}
+
+/// Rejects a relative folder: a request has no current folder that it could be relative to.
+pub(crate) fn require_absolute(folder: &str) -> Result<&Path, RequestError> {
+    let path = Path::new(folder);
+    if path.is_absolute() {
+        return Ok(path);
+    }
+    Err(RequestError::invalid(
+        format!("folder must be an absolute path: {folder:?}"),
+        "for example /home/me/project",
+    ))
 }

@@ -13,7 +13,7 @@ use memory::{
 };
 use store::{Batch, BatchOrigin, Cursor, IncomingEntries, ParseIssues, ReadPhase, Store};
 
-use super::RequestError;
+use super::{RequestError, require_absolute};
 use crate::ServeSettings;
 
 /// A record as a program submits it.
@@ -154,13 +154,7 @@ fn validate(given: &SubmittedRecord) -> Result<(), RequestError> {
             "pass the record's text in `content`",
         ));
     }
-    let folder = given.folder.as_deref().map(Path::new);
-    if folder.is_some_and(|folder| !folder.is_absolute()) {
-        return Err(RequestError::invalid(
-            "folder must be an absolute path",
-            "for example /home/me/project",
-        ));
-    }
+    given.folder.as_deref().map(require_absolute).transpose()?;
     let names = [Some(&given.session), given.key.as_ref()];
     let is_long = |name: &&String| name.chars().count() > NAME_CHARS_MAX;
     if names.iter().flatten().any(is_long) {
