@@ -194,8 +194,8 @@ pub fn session_heading(app: &App<'_>, store: &Store, session: &Session) -> anyho
     line(
         "lost",
         (session.detached > 0).then(|| match session.detached {
-            1 => "1 record is no longer in its source; kept".to_owned(),
-            lost => format!("{lost} records are no longer in their source; kept"),
+            1 => "1 record is no longer in its log; kept".to_owned(),
+            lost => format!("{lost} records are no longer in their logs; kept"),
         }),
     );
     let subagents = store.subagents(&session.id)?;
@@ -237,7 +237,7 @@ fn format_record(app: &App<'_>, full: bool, record: &StoredRecord, is_lost: bool
         .filter(|code| *code != "0")
         .map_or_else(String::new, |c| format!(", exit {c}"));
     let note = if is_lost {
-        "  (no longer in its source)"
+        "  (no longer in its log)"
     } else {
         ""
     };
