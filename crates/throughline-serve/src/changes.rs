@@ -1,7 +1,8 @@
-//! Changes that no row number tells of: facts, pins and summaries, whoever made them.
+//! Detects changes to facts, pins and summaries, which have no row number that only grows.
 //!
-//! What stands in the store is compared with what stood there at the last look. Only listeners look, and
-//! no more often than one of them would, however many they are.
+//! Any process may write to the store, so changes are found by comparing its current state with the
+//! state at the previous poll. Only connected event listeners poll, and all of them share one
+//! tracker, so the number of listeners does not multiply the work.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -11,14 +12,15 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::Serialize;
 use store::{Store, VersionedItem};
 
-/// Changes that are remembered for listeners that come back.
+/// Changes kept in memory for listeners that reconnect.
 const CHANGES_KEPT_MAX: usize = 1024;
-/// Nothing is compared sooner again.
+/// Polls that follow sooner than this are skipped.
 const POLL_INTERVAL_MIN: Duration = Duration::from_millis(200);
-/// The files' times are not exact enough to be relied on for ever.
+/// A poll compares the state at least this often even if the database files look unchanged: their
+/// modification times are too coarse to rely on alone.
 const FULL_POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What changed.
+/// The kind of item that changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -26,7 +28,7 @@ pub enum ChangeKind {
     Summary,
 }
 
-/// The last changes, numbered.
+/// Keeps the latest changes, each with a sequence number.
 #[derive(Debug, Default)]
 pub struct ChangeTracker {
     log: Mutex<ChangeLog>,
@@ -39,7 +41,7 @@ struct ChangeLog {
     baseline: Option<ChangeBaseline>,
 }
 
-/// What stood at the last look.
+/// The state of the store at the previous poll.
 #[derive(Debug)]
 struct ChangeBaseline {
     polled_at: Instant,
@@ -50,7 +52,7 @@ struct ChangeBaseline {
 type DatabaseFileStamp = (u64, SystemTime);
 
 impl ChangeTracker {
-    /// Notes what has changed since the last look. The first look only sees what there is.
+    /// Records the changes since the previous poll. The first poll only takes the baseline.
     pub fn poll(&self, store: &Store) -> store::Result<()> {
         self.poll_at(store, Instant::now())
     }
@@ -80,13 +82,13 @@ impl ChangeTracker {
         Ok(())
     }
 
-    /// Returns the number of the last change.
+    /// Returns the sequence number of the latest change.
     pub fn last_number(&self) -> u64 {
         let kept = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         kept.last_number
     }
 
-    /// Returns the changes after a number, as far as they are remembered.
+    /// Returns the changes after a sequence number, as far as they are still kept.
     pub fn changes_after(&self, number: u64) -> Vec<(u64, ChangeKind, String)> {
         let kept = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let after = kept.changes.iter().filter(|(at, ..)| *at > number);
@@ -108,7 +110,7 @@ impl ChangeLog {
     }
 }
 
-/// Returns what came, went or is another.
+/// Returns the items that were added, removed or modified.
 fn changed_items<'a>(
     before: &'a BTreeMap<VersionedItem, u64>,
     after: &'a BTreeMap<VersionedItem, u64>,
@@ -122,7 +124,8 @@ fn changed_items<'a>(
     came.map(|(standing, _)| standing).chain(went).collect()
 }
 
-/// Every commit of whatever process changes the store's file or its log.
+/// Returns the size and modification time of the database file and its write-ahead log. Every
+/// commit by any process changes one of them.
 fn database_file_stamps(path: &Path) -> [Option<DatabaseFileStamp>; 2] {
     [path.to_owned(), path.with_extension("db-wal")].map(|path| {
         let file = path.metadata().ok()?;

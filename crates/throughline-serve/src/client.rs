@@ -12,7 +12,7 @@ use capture::hook::HookHints;
 use thiserror::Error;
 
 use crate::daemon::home::{hook_socket_path, socket_path};
-use crate::hook::wire::{self, Reply};
+use crate::hook::wire::{self, HookReply};
 
 /// The longest response that is read. Responses to hooks have a few thousand characters, those to
 /// commands a few more.
@@ -106,7 +106,7 @@ impl HookCall {
 
     /// Waits at most `timeout` for the reply. `None` means that it has not come yet; the caller may
     /// wait again.
-    pub fn receive(&mut self, timeout: Duration) -> Result<Option<Reply>, ClientError> {
+    pub fn receive(&mut self, timeout: Duration) -> Result<Option<HookReply>, ClientError> {
         let response = self.exchange.receive(timeout)?;
         response.map(|response| parse_reply(&response)).transpose()
     }
@@ -253,7 +253,7 @@ fn parse_response(bytes: &[u8]) -> Result<HttpResponse, ClientError> {
     })
 }
 
-fn parse_reply(response: &HttpResponse) -> Result<Reply, ClientError> {
+fn parse_reply(response: &HttpResponse) -> Result<HookReply, ClientError> {
     if response.status != 200 {
         return Err(ClientError::BadStatus(response.status));
     }
@@ -265,7 +265,7 @@ fn parse_reply(response: &HttpResponse) -> Result<Reply, ClientError> {
 mod tests {
     use super::*;
 
-    fn reply(response: &str) -> Result<Reply, ClientError> {
+    fn reply(response: &str) -> Result<HookReply, ClientError> {
         parse_reply(&parse_response(response.as_bytes())?)
     }
 

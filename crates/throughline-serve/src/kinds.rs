@@ -1,24 +1,31 @@
-//! The types of records as others name them, over HTTP and MCP alike: what they are is said in one place, with the
-//! record itself.
+//! The names of record types and hit types in HTTP and MCP.
+//!
+//! The names themselves are defined by [`memory::Kind`]; this module only turns them into JSON,
+//! JSON Schema and OpenAPI.
 
 use std::borrow::Cow;
 
-use memory::RecordKind;
+use memory::{FactKind, RecordKind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema as ApiSchema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// Facts beside the types of records.
+use crate::requests::search::SearchContent;
+
+/// The name of the hit type that stands for facts.
 const FACT: &str = "fact";
 
-/// The type of a record.
+/// A record type in a request or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RecordTypeName(pub RecordKind);
 
-/// The type of a hit: that of a record, or a fact.
+/// The kind of a fact in the API description. Requests carry [`FactKind`] itself.
+pub(crate) struct FactKindName;
+
+/// A hit type in a request or an answer: a record type, or `fact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Cow<'_, str>", into = "&'static str")]
 pub enum HitType {
@@ -27,10 +34,24 @@ pub enum HitType {
 }
 
 impl HitType {
-    pub const fn record_kind(self) -> Option<RecordKind> {
+    const fn record_kind(self) -> Option<RecordKind> {
         match self {
             Self::Record(kind) => Some(kind),
             Self::Fact => None,
+        }
+    }
+
+    /// Returns the record types that a search with this filter is restricted to.
+    pub(crate) fn record_kinds(filter: Option<Self>) -> Vec<RecordKind> {
+        filter.and_then(Self::record_kind).into_iter().collect()
+    }
+
+    /// Returns the items that a search with this filter has to read.
+    pub(crate) const fn content(filter: Option<Self>) -> SearchContent {
+        match filter {
+            None => SearchContent::All,
+            Some(Self::Record(_)) => SearchContent::Records,
+            Some(Self::Fact) => SearchContent::Facts,
         }
     }
 }
@@ -45,7 +66,10 @@ impl TryFrom<Cow<'_, str>> for HitType {
         let kind = RecordKind::ALL.iter().find(|kind| kind.name() == name);
         kind.copied().map(Self::Record).ok_or_else(|| {
             let known: Vec<_> = hit_type_names().collect();
-            format!("no type is called {name:?}; known are {}", known.join(", "))
+            format!(
+                "unknown type {name:?}; known types are {}",
+                known.join(", ")
+            )
         })
     }
 }
@@ -85,7 +109,11 @@ impl PartialSchema for RecordTypeName {
     }
 }
 
-impl ToSchema for RecordTypeName {}
+impl ToSchema for RecordTypeName {
+    fn name() -> Cow<'static, str> {
+        "KindName".into()
+    }
+}
 
 impl PartialSchema for HitType {
     fn schema() -> RefOr<ApiSchema> {
@@ -94,6 +122,15 @@ impl PartialSchema for HitType {
 }
 
 impl ToSchema for HitType {}
+
+impl PartialSchema for FactKindName {
+    fn schema() -> RefOr<ApiSchema> {
+        let names = FactKind::ALL.iter().map(|kind| kind.name());
+        enum_schema("The kind of a fact", names)
+    }
+}
+
+impl ToSchema for FactKindName {}
 
 fn enum_schema(what: &str, names: impl Iterator<Item = &'static str>) -> RefOr<ApiSchema> {
     ObjectBuilder::new()
@@ -115,7 +152,7 @@ mod tests {
         }
         let refused = serde_json::from_str::<HitType>("\"facts\"").unwrap_err();
         assert!(
-            refused.to_string().contains("known are prompt"),
+            refused.to_string().contains("known types are prompt"),
             "{refused}"
         );
     }

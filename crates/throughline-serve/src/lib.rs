@@ -1,16 +1,20 @@
-//! Answers the outside, and decides when what is due is done.
+//! Answers requests about memory from outside, and runs the daemon.
 //!
-//! [`prompt`] is what memory has for a prompt, whoever brings it; [`hook`] is what an agent's hook gets, and
-//! [`client`] asks a daemon for it; [`requests`] is everything else that can be asked, as plain values in
-//! and out, answered from a [`Desk`]. [`mcp`] offers it to agents, [`http`] to programs.
-//! [`models`] lends the configured model to both; [`stages`] is what is done to memory in the background, [`daemon`] the process that does it when it is due.
-//! [`Settings`] is what the user configured, as far as answering depends on it: only the binary reads
-//! files and the environment.
+//! [`requests`] holds every operation that a front end offers, as functions from plain values to
+//! plain values; [`http`], [`mcp`], [`hook`] and the command line translate to and from them.
+//! Requests are answered from a [`ServeContext`]: the store, the settings and the clock.
+//!
+//! [`prompt`] recalls memory for one prompt. [`client`] sends a hook's payload to the daemon.
+//! [`daemon`] is the background process; [`stages`] is the work that it schedules, and [`models`]
+//! gives that work access to the configured model.
+//!
+//! [`ServeSettings`] is the part of the user's configuration that answers depend on. Only the
+//! binary reads files and the environment.
 
 pub mod changes;
 pub mod client;
+mod context;
 pub mod daemon;
-mod desk;
 pub mod hook;
 pub mod http;
 mod kinds;
@@ -21,5 +25,5 @@ pub mod requests;
 mod settings;
 pub mod stages;
 
-pub use crate::desk::{ClockFn, ServeContext};
+pub use crate::context::{ClockFn, ServeContext};
 pub use crate::settings::{InjectionSettings, McpPermission, McpSettings, ServeSettings};

@@ -1,5 +1,8 @@
-//! The model that the user configured, as stages and requests get it: lent by whoever read the
-//! configuration, with its budget, its ledger and its clock. Where there is none, none is asked.
+//! Access to the model that the user configured.
+//!
+//! The binary implements [`ModelProvider`], because only it reads the configuration, the API key
+//! and the clock. Stages and requests borrow a session with the model for one piece of work. Where
+//! no model is configured there is no provider.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,9 +12,9 @@ use distill::model::ModelSession;
 use memory::SessionId;
 use store::Store;
 
-/// Who lends the model.
+/// Opens sessions with the configured model.
 pub trait ModelProvider: Debug + Send + Sync {
-    /// Lets `work` ask it, once. Where it cannot be had, says why.
+    /// Runs `work` once with a model session. Returns the reason if the model is not available.
     fn with_model(
         &self,
         loan: &ModelRequest<'_>,
@@ -19,18 +22,18 @@ pub trait ModelProvider: Debug + Send + Sync {
     ) -> Result<(), String>;
 }
 
-/// What it is lent for.
+/// What a model session is wanted for.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRequest<'a> {
-    /// Where the ledger is.
+    /// The store that records what the model costs.
     pub store: &'a Store,
     pub purpose: &'static str,
     pub session: Option<&'a SessionId>,
-    /// Once it is set, nobody waits for the model any longer.
+    /// Cancels waiting for the model once it is set.
     pub stop: &'a Arc<AtomicBool>,
 }
 
-/// Runs `work` with an asker and returns what comes of it.
+/// Runs `work` with a model session and returns its result.
 pub fn run_with_model<T>(
     models: &dyn ModelProvider,
     loan: &ModelRequest<'_>,

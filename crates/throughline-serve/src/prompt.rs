@@ -1,24 +1,24 @@
-//! What memory has for a prompt: the one way that the command line, hooks, HTTP and MCP go.
+//! Recalls memory for one prompt. The command line, hooks, HTTP and MCP all come through here.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
 use memory::{SessionId, Workspace};
 use recall::offered::PromptHits;
-use recall::{ContextPack, PromptRequest, RecallEnv, RecallOutcome};
+use recall::{ContextPack, PromptRequest, RecallConfig, RecallEnv, RecallOutcome};
 use serde::Serialize;
 use store::{NewInjection, Store};
 
 use crate::settings::ServeSettings;
 
-/// Why injection is switched off.
+/// The reason why injection is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionOff {
     Environment,
     Configuration,
     Workspace,
-    /// The workspace is not captured, so that something was shown there may not be noted either.
+    /// The workspace is excluded from capture, so injections there may not be recorded either.
     NotCaptured,
 }
 
@@ -27,7 +27,7 @@ impl InjectionOff {
         match self {
             Self::Environment => "THROUGHLINE_INJECTION is off",
             Self::Configuration => "[injection] enabled is false in the configuration",
-            Self::Workspace => "the configuration switches it off for this workspace",
+            Self::Workspace => "the configuration turns injection off for this workspace",
             Self::NotCaptured => {
                 "this workspace is not captured: see `allow` and `deny` under [capture]"
             }
@@ -35,7 +35,7 @@ impl InjectionOff {
     }
 }
 
-/// Says why nothing may be injected in a workspace.
+/// Returns why nothing may be injected in a workspace, or `None` if injection is on.
 pub fn injection_off(settings: &ServeSettings, workspace: &Workspace) -> Option<InjectionOff> {
     let injection = &settings.injection;
     let named = |part: &String| workspace.key.contains(part) || workspace.root.contains(part);
@@ -52,24 +52,41 @@ pub fn injection_off(settings: &ServeSettings, workspace: &Workspace) -> Option<
     }
 }
 
-/// Returns the workspace around a folder, by the key the store knows it by.
+/// Returns the workspace that contains a folder, with the key under which the store has it.
 pub fn workspace_of(
     store: &Store,
     settings: &ServeSettings,
     folder: &Path,
 ) -> store::Result<Workspace> {
-    let here = settings
-        .scope
-        .resolve_alias(capture::git::workspace_of(folder));
-    let key = store.workspace_key(&here)?;
-    Ok(Workspace {
-        key: key.unwrap_or_else(|| here.key.clone()),
-        ..here
+    Ok(locate_workspace(store, settings, folder)?.workspace)
+}
+
+/// A workspace, and whether the store has it.
+pub(crate) struct LocatedWorkspace {
+    pub(crate) workspace: Workspace,
+    pub(crate) is_stored: bool,
+}
+
+pub(crate) fn locate_workspace(
+    store: &Store,
+    settings: &ServeSettings,
+    folder: &Path,
+) -> store::Result<LocatedWorkspace> {
+    let found = capture::git::workspace_of(folder);
+    let mut workspace = settings.scope.resolve_alias(found);
+    let stored_key = store.workspace_key(&workspace)?;
+    let is_stored = stored_key.is_some();
+    if let Some(key) = stored_key {
+        workspace.key = key;
+    }
+    Ok(LocatedWorkspace {
+        workspace,
+        is_stored,
     })
 }
 
-/// Returns the moment a prompt is sent. A session that is too young to be known is still itself: what
-/// was shown to it is not shown again.
+/// Builds the recall request for a prompt. A session that the store does not have yet keeps its own
+/// id, so that what was shown to it is not shown again.
 pub fn prompt_request(
     store: &Store,
     settings: &ServeSettings,
@@ -78,15 +95,11 @@ pub fn prompt_request(
     workspace: &Workspace,
 ) -> store::Result<PromptRequest> {
     let session = session.map(|id| resolve_session(store, id)).transpose()?;
-    let related = &settings.related_workspaces;
-    let related = related
-        .get(&workspace.key)
-        .or_else(|| related.get(&workspace.root));
     Ok(PromptRequest {
         prompt,
         session,
         workspace: Some(workspace.key.clone()),
-        related_workspaces: related.cloned().unwrap_or_default(),
+        related_workspaces: settings.related_to(workspace).to_vec(),
         ..PromptRequest::default()
     })
 }
@@ -99,65 +112,64 @@ fn resolve_session(store: &Store, id: &str) -> store::Result<SessionId> {
     })
 }
 
-/// Returns what a prompt gets. Writes nothing; see [`shown`].
+/// Recalls memory for a prompt. Writes nothing; the caller records the injection once the prompt is
+/// answered.
 pub fn recall_for_prompt(
     store: &Store,
-    settings: &ServeSettings,
-    occasion: &PromptRequest,
+    config: &RecallConfig,
+    request: &PromptRequest,
     workspace: &Workspace,
     now: Timestamp,
 ) -> store::Result<RecallOutcome> {
     let find = recall::offered::find_prompt_hits;
-    recall_with_search(store, settings, occasion, workspace, now, find)
+    run_recall(store, config, request, workspace, now, find)
 }
 
-/// Returns what a prompt gets of facts alone, without a search of the records.
+/// Recalls facts only, without searching records.
 pub fn recall_facts_only(
     store: &Store,
-    settings: &ServeSettings,
-    occasion: &PromptRequest,
+    config: &RecallConfig,
+    request: &PromptRequest,
     workspace: &Workspace,
     now: Timestamp,
 ) -> store::Result<RecallOutcome> {
-    let find = |_: &Store, _: &PromptRequest, _: Timestamp| Ok(PromptHits::default());
-    recall_with_search(store, settings, occasion, workspace, now, find)
+    let find_nothing = |_: &Store, _: &PromptRequest, _: Timestamp| Ok(PromptHits::default());
+    run_recall(store, config, request, workspace, now, find_nothing)
 }
 
-fn recall_with_search(
+fn run_recall(
     store: &Store,
-    settings: &ServeSettings,
-    occasion: &PromptRequest,
+    config: &RecallConfig,
+    request: &PromptRequest,
     workspace: &Workspace,
     now: Timestamp,
     find: impl FnOnce(&Store, &PromptRequest, Timestamp) -> store::Result<PromptHits>,
 ) -> store::Result<RecallOutcome> {
-    let word = store.injection_name(&occasion.prompt, occasion.session.as_ref(), now);
-    let root = PathBuf::from(&workspace.root);
-    let changed_since = |path: &Path, at: Timestamp| modified_since(&root.join(path), at);
-    let world = RecallEnv {
+    let fence_id = store.injection_name(&request.prompt, request.session.as_ref(), now);
+    let root = Path::new(&workspace.root);
+    let env = RecallEnv {
         now,
-        fence_word: &word,
-        changed_since: &changed_since,
+        fence_word: &fence_id,
+        changed_since: &|path, at| modified_since(&root.join(path), at),
     };
-    let config = &settings.injection.recall;
-    recall::recall(store, occasion, config, &world, find)
+    recall::recall(store, request, config, &env, find)
 }
 
-/// Returns the account of an injection, to be recorded once the prompt is answered.
-pub fn new_injection(occasion: &PromptRequest, pack: &ContextPack, now: Timestamp) -> NewInjection {
+/// Builds the row that records an injection after the prompt is answered.
+pub fn new_injection(request: &PromptRequest, pack: &ContextPack, now: Timestamp) -> NewInjection {
     let items = pack.items.iter();
     NewInjection {
         name: pack.id.clone(),
-        session: occasion.session.clone(),
-        workspace: occasion.workspace.clone(),
+        session: request.session.clone(),
+        workspace: request.workspace.clone(),
         at: now,
-        prompt: occasion.prompt.clone(),
+        prompt: request.prompt.clone(),
         tokens: pack.tokens,
         items: items.map(|item| (item.item, item.tokens)).collect(),
     }
 }
 
-/// Says whether a file was written after a time. A file that is gone says nothing.
+/// Returns whether a file was modified after a time. A missing file counts as unmodified.
 fn modified_since(path: &Path, at: Timestamp) -> bool {
     let modified = path.metadata().and_then(|metadata| metadata.modified());
     modified

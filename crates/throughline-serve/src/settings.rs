@@ -1,29 +1,40 @@
-//! What the user configured.
+//! The part of the user's configuration that answers depend on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use memory::Workspace;
 use serde::{Deserialize, Serialize};
 
 use crate::models::ModelProvider;
 
-/// What answers depend on besides the store.
+/// The settings of every front end. The binary fills them from the configuration file and the
+/// environment.
 #[derive(Clone, Debug, Default)]
 pub struct ServeSettings {
     pub injection: InjectionSettings,
-    /// A workspace's key or folder, and the keys of others whose memory may reach it.
+    /// Maps a workspace's key or folder to the keys of other workspaces whose memory it may see.
     pub related_workspaces: BTreeMap<String, Vec<String>>,
     pub scope: capture::CaptureScope,
     pub mcp: McpSettings,
-    /// Nothing is compacted without it.
+    /// `None` switches compaction off.
     pub compaction: Option<distill::compact::CompactionLimits>,
-    /// How summaries are written; not at all without it.
+    /// `None` switches running summaries off.
     pub summary: Option<distill::summary::SummarySettings>,
-    /// Who lends the configured model; none is asked without.
+    /// `None` where no model is configured.
     pub model_provider: Option<Arc<dyn ModelProvider>>,
 }
 
-/// What agents may do over MCP besides reading.
+impl ServeSettings {
+    /// Returns the keys of the workspaces whose memory a workspace may see besides its own.
+    pub(crate) fn related_to(&self, workspace: &Workspace) -> &[String] {
+        let related = self.related_workspaces.get(&workspace.key);
+        let related = related.or_else(|| self.related_workspaces.get(&workspace.root));
+        related.map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What agents may write over MCP. Reading is always allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpSettings {
     pub write: Vec<McpPermission>,
@@ -37,7 +48,7 @@ impl Default for McpSettings {
     }
 }
 
-/// A way in which an agent may change memory.
+/// One kind of write that the user can allow an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpPermission {
@@ -46,13 +57,13 @@ pub enum McpPermission {
     Forget,
 }
 
-/// What is put before agents.
+/// Whether and how memory is injected into agents' prompts.
 #[derive(Clone, Debug)]
 pub struct InjectionSettings {
-    /// Switched off for this run, whatever the configuration says.
+    /// Set by the environment for this run; wins over the configuration.
     pub disabled_by_environment: bool,
     pub enabled: bool,
-    /// Workspaces in which nothing is injected, by a part of their address or folder.
+    /// Workspaces without injection, each given as a part of its key or folder.
     pub disabled_workspaces: Vec<String>,
     pub recall: recall::RecallConfig,
 }

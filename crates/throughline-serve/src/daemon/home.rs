@@ -1,4 +1,4 @@
-//! What lies in our folder while a daemon runs: its lock, its socket, its token and its card.
+//! The files of a running daemon in the data folder: lock, sockets, token and info file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,21 +17,21 @@ const HOOK_SOCKET_FILE: &str = "hook.sock";
 const TOKEN_FILE: &str = "daemon.token";
 const INFO_FILE: &str = "daemon.json";
 const START_ATTEMPTS_FILE: &str = "daemon.tries";
-/// Who only looks whether a daemon runs holds the lock for a moment.
+/// A process that only checks for a daemon holds the lock for a moment, so taking it is retried.
 const LOCK_ATTEMPTS_MAX: u32 = 20;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The card that a running daemon leaves.
+/// What a running daemon publishes about itself in its info file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonInfo {
     pub pid: u32,
     pub version: String,
     pub socket: PathBuf,
-    /// Where it is reached over TCP.
+    /// The TCP address, if the daemon listens on one.
     pub address: Option<String>,
-    /// Tells one run from another.
+    /// A random id of this run of the daemon.
     pub boot: String,
-    /// Nobody's terminal holds it: it ends by itself and is started again when it is needed.
+    /// The daemon was started in the background: it exits when idle, and a hook starts it again.
     #[serde(default)]
     pub background: bool,
 }
@@ -57,8 +57,8 @@ impl DaemonInfo {
     }
 }
 
-/// Returns the card of the daemon that runs for a folder. Where nobody holds the lock there is none, whatever
-/// was left lying there.
+/// Returns the info of the daemon that runs for a folder. An info file without a held lock is left
+/// over from a daemon that has died, and is ignored.
 pub fn running_daemon(home: &Path) -> Option<DaemonInfo> {
     if !is_locked(home) {
         return None;
@@ -69,25 +69,27 @@ pub fn running_daemon(home: &Path) -> Option<DaemonInfo> {
     serde_json::from_str(&text).ok()
 }
 
-/// Says whether a daemon runs for a folder, or is just starting or ending.
+/// Returns whether a daemon runs for a folder, or is starting up or shutting down.
 pub fn is_locked(home: &Path) -> bool {
     let lock = File::open(home.join(LOCK_FILE));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }
 
-/// Returns the file in which whoever starts daemons counts in vain. One that runs removes it.
+/// Returns the file in which hooks count failed attempts to start a daemon. A daemon that starts
+/// removes it.
 pub fn start_attempts_path(home: &Path) -> PathBuf {
     home.join(START_ATTEMPTS_FILE)
 }
 
-/// Takes the lock, which whoever dies gives back.
+/// Takes the daemon lock; the OS releases it if the process dies.
 pub fn acquire_lock(home: &Path) -> Result<File, DaemonError> {
     let path = home.join(LOCK_FILE);
     let write = |error| DaemonError::Write {
         path: path.clone(),
         error,
     };
-    // Before its mode is set: whoever could write here may have left something.
+    // This check comes before the mode is set: another user who could write here may have planted
+    // files.
     store::check_folder(home)?;
     fs::create_dir_all(home).map_err(write)?;
     fs::set_permissions(home, fs::Permissions::from_mode(0o700)).map_err(write)?;
@@ -108,18 +110,18 @@ pub fn socket_path(home: &Path) -> PathBuf {
     home.join(SOCKET_FILE)
 }
 
-/// Returns the socket at which hooks are answered.
+/// Returns the path of the socket that serves hooks only.
 pub fn hook_socket_path(home: &Path) -> PathBuf {
     home.join(HOOK_SOCKET_FILE)
 }
 
-/// Opens the socket, in the place of one that lies there.
+/// Binds a socket and replaces a stale socket file.
 pub fn bind_socket(path: &Path) -> io::Result<UnixListener> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // Its folder is the user's alone, so nobody gets in between.
+    // The folder is private to the user, so the mode can be set after the socket is bound.
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     Ok(listener)
@@ -129,7 +131,7 @@ pub fn token_path(home: &Path) -> PathBuf {
     home.join(TOKEN_FILE)
 }
 
-/// Returns the token, making it on first use.
+/// Returns the token and creates it on first use.
 pub fn load_or_create_token(home: &Path) -> Result<String, DaemonError> {
     let path = home.join(TOKEN_FILE);
     let write = |error| DaemonError::Write {
@@ -145,7 +147,7 @@ pub fn load_or_create_token(home: &Path) -> Result<String, DaemonError> {
     rotate_token(home)
 }
 
-/// Makes another token; the old one is nobody's any more.
+/// Creates a new token; the old one becomes invalid.
 pub fn rotate_token(home: &Path) -> Result<String, DaemonError> {
     let path = home.join(TOKEN_FILE);
     let aside = home.join(format!("{TOKEN_FILE}.new"));
@@ -164,7 +166,8 @@ pub fn rotate_token(home: &Path) -> Result<String, DaemonError> {
     Ok(token)
 }
 
-/// Removes what only a running daemon has. A socket that was given stays: it is not ours.
+/// Removes the files that only a running daemon has. A socket that was inherited from the service
+/// manager stays.
 pub fn remove_runtime_files(home: &Path, is_given: bool) {
     let ours: &[_] = if is_given {
         &[HOOK_SOCKET_FILE, INFO_FILE]
@@ -176,7 +179,7 @@ pub fn remove_runtime_files(home: &Path, is_given: bool) {
     }
 }
 
-/// Notes that a daemon runs: whoever counted its starts begins anew.
+/// Clears the count of failed start attempts.
 pub fn reset_start_attempts(home: &Path) {
     remove_if_present(&start_attempts_path(home));
 }
@@ -185,7 +188,7 @@ fn remove_if_present(path: &Path) {
     if let Err(error) = fs::remove_file(path)
         && error.kind() != io::ErrorKind::NotFound
     {
-        tracing::warn!(path = %path.display(), %error, "cannot be removed");
+        tracing::warn!(path = %path.display(), %error, "cannot remove the file");
     }
 }
 

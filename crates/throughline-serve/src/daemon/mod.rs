@@ -1,15 +1,16 @@
-//! The daemon: one process that answers, watches the logs, and does what is due.
+//! The daemon: one background process that answers requests, watches the agents' logs and runs
+//! periodic work.
 //!
-//! Hooks are answered on [`lanes`] of their own, before any other work. Everything that is not an answer
-//! happens in one loop over what [`Wake`]s it, one stage at a time on a thread of lower [`priority`].
-//! [`schedule`] holds the periodic work and its intervals, [`home`] the files of a running daemon.
-//! Our own commands speak to it through [`crate::client`].
+//! Hooks are answered by [`hook_workers`] of their own, ahead of any other work. All background
+//! work runs in one loop that waits for a [`WakeReason`], one stage at a time on a thread of lower
+//! [`priority`]. [`schedule`] holds the intervals of periodic work and [`home`] the daemon's files
+//! in the data folder. Our own commands send requests to a running daemon with [`crate::client`].
 
 pub mod home;
-mod lanes;
-mod origin;
+mod hook_workers;
 mod priority;
 mod schedule;
+mod startup_files;
 mod wake;
 
 use std::io;
@@ -26,9 +27,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 pub use self::home::{DaemonInfo, is_locked, running_daemon};
-use self::lanes::{HOOK_WORKERS, HookWorkers};
-pub use self::origin::StartupFiles;
+use self::hook_workers::{HOOK_WORKERS, HookWorkers};
 use self::schedule::Schedule;
+pub use self::startup_files::StartupFiles;
 use self::wake::WakeReceiver;
 pub use self::wake::{DaemonHandle, WakeReason};
 use crate::ServeContext;
@@ -37,41 +38,41 @@ use crate::http::listen::{HttpListener, serve_listener};
 use crate::http::{HttpLimits, HttpState, RequestGuard, router};
 use crate::stages::{self, Stage, StageContext, StageSettings};
 
-/// Threads that serve connections, and threads that read the store for them. Of the latter there are
-/// enough for every request that is answered at once, every listener and every export.
+/// Threads that serve connections, and threads that read the store for them. The latter are enough
+/// for every concurrent request, every event listener and every export.
 const HTTP_THREADS: usize = 2;
 const BLOCKING_THREADS_MAX: usize = 64;
-/// Threads that run stages: one for the loop, one for what asks a model, and one to spare for a stage
-/// that is still ending.
+/// Threads that run stages: one for the loop, one for work that waits for a model, and a spare one
+/// for a stage that is still ending.
 const BACKGROUND_THREADS_MAX: usize = 3;
-/// What waits for the model.
+/// Stages that may wait for the model.
 const MODEL_STAGES_MAX: usize = 4;
-/// How long what still runs may take when the daemon stops.
+/// How long running work may take to finish when the daemon stops.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 
-/// How the daemon runs.
+/// How a daemon is started.
 #[derive(Debug)]
 pub struct DaemonOptions {
     pub home: PathBuf,
-    /// The port on loopback; none when it is not to be reached there.
+    /// The port on loopback; `None` for a daemon without TCP.
     pub port: Option<u16>,
-    /// Ends when nobody has needed it for so long.
+    /// The daemon exits after this long without a request.
     pub idle_timeout: Option<Duration>,
-    /// Nobody's terminal holds it, and whoever needs it starts it again.
+    /// The daemon runs without a terminal, and a hook starts it again when it is needed.
     pub background: bool,
-    /// What it was started from.
+    /// The program and configuration files at startup.
     pub startup_files: StartupFiles,
     pub stages: StageSettings,
     pub sources: Sources,
     pub limits: HttpLimits,
-    /// A socket that whoever started us has opened already.
+    /// A listening socket inherited from the service manager.
     pub inherited_socket: Option<std::os::unix::net::UnixListener>,
 }
 
-/// Why there is no daemon.
+/// Why a daemon could not start.
 #[derive(Debug, Error)]
 pub enum DaemonError {
-    #[error("a daemon runs already for {home}")]
+    #[error("a daemon is already running for {home}")]
     Running { home: PathBuf },
     #[error("cannot listen at {place}: {error}")]
     Listen { place: String, error: io::Error },
@@ -83,17 +84,18 @@ pub enum DaemonError {
     Store(#[from] store::Error),
 }
 
-/// Why it ended.
+/// Why a daemon exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitReason {
     Stopped,
     Idle,
-    /// Its program or its configuration is another now.
+    /// Its program or configuration file has changed.
     Outdated,
 }
 
-/// Runs until it is stopped or nobody needs it. `open` opens the store, `open_to_read` the same store once
-/// more for a lane that answers hooks; `ready` hears when the daemon can be reached.
+/// Runs the daemon until it is stopped or idle for too long. `open` opens the store, `open_to_read`
+/// opens it once more for each hook worker, and `ready` is called when the daemon accepts
+/// connections.
 pub fn run(
     open: impl FnOnce() -> Result<ServeContext, DaemonError>,
     open_to_read: impl Fn() -> store::Result<Store>,
@@ -122,13 +124,14 @@ pub fn run(
     let ended = runtime.block_on(served);
     background.shutdown_timeout(SHUTDOWN_GRACE);
     runtime.shutdown_timeout(SHUTDOWN_GRACE);
-    // The store goes last but for the lock: closing it writes its log back into the file.
+    // The store is closed before the lock is released: closing it checkpoints the write-ahead log.
     drop(desk);
     drop(lock);
     ended
 }
 
-/// Opens the store once for each lane. One that cannot be opened shares the daemon's own connections.
+/// Opens the store once for each hook worker. A worker whose store cannot be opened shares the
+/// daemon's own connections.
 fn open_hook_stores(
     desk: &ServeContext,
     open_to_read: impl Fn() -> store::Result<Store>,
@@ -136,7 +139,7 @@ fn open_hook_stores(
     let open = |_| match open_to_read() {
         Ok(store) => Arc::new(store),
         Err(error) => {
-            tracing::warn!(%error, "hooks share the connections of other requests");
+            tracing::warn!(%error, "hooks share the connections of other requests: cannot open the store again");
             Arc::clone(&desk.store)
         }
     };
@@ -210,7 +213,7 @@ async fn serve_until_stopped(
     signals.abort();
     asking.abort();
     stop.store(true, Ordering::Relaxed);
-    // Nobody listens any more; who was being answered is.
+    // The listeners stop accepting; requests that are being answered still finish.
     let _all = stopping.send(true);
     for door in doors {
         let _ended = door.await;
@@ -223,7 +226,7 @@ async fn serve_until_stopped(
     Ok(ended)
 }
 
-/// What the stages need.
+/// Runs stages in the background.
 #[derive(Clone)]
 struct BackgroundWorker {
     context: ServeContext,
@@ -231,9 +234,9 @@ struct BackgroundWorker {
     sources: Arc<Sources>,
     home: PathBuf,
     stop: Arc<AtomicBool>,
-    /// The daemon ends when its program or configuration has changed: a hook starts it again.
+    /// Exit when the program or the configuration has changed; a hook then starts the new version.
     ends_when_outdated: bool,
-    /// Runs the stages, on threads of lower priority.
+    /// The runtime whose threads have a lower priority.
     background: tokio::runtime::Handle,
     model_stages: mpsc::Sender<Stage>,
 }
@@ -246,7 +249,7 @@ async fn run_model_stages(worker: BackgroundWorker, mut stages: mpsc::Receiver<S
     }
 }
 
-/// The loop: whatever wakes it is done, one thing after the other.
+/// Runs the stage for each wake reason, one after the other, until the daemon has to exit.
 async fn run_loop(
     work: &BackgroundWorker,
     mut inbox: WakeReceiver,
@@ -276,7 +279,7 @@ async fn run_loop(
                 front.guard.record_activity();
                 Box::new(BackgroundWorker::schedule_summaries)
             }
-            // A hook that printed our answer has left a note of it.
+            // The hook's process may have queued follow-up work after it printed our answer.
             WakeReason::HookAnswered(after) => Box::new(move |work| {
                 work.run_follow_ups(after)?;
                 work.run_pending_follow_ups()
@@ -291,7 +294,7 @@ async fn run_loop(
             WakeReason::Idle => return ExitReason::Idle,
             WakeReason::Stop => return ExitReason::Stopped,
         };
-        // Told to stop, a long stage ends early; what it left undone is due again.
+        // A long stage notices the stop flag and ends early; its remaining work stays due.
         tokio::select! {
             () = run_stage(work, asked) => {}
             () = inbox.wait_for_stop() => {
@@ -304,15 +307,16 @@ async fn run_loop(
 
 type StageFn = Box<dyn FnOnce(&BackgroundWorker) -> store::Result<()> + Send>;
 
-/// Runs a stage on a thread of lower priority. What fails is logged and tried again when it is next due.
+/// Runs a stage on a thread of lower priority. A failure is logged, and the stage is retried when
+/// it is next due.
 async fn run_stage(work: &BackgroundWorker, stage: StageFn) {
     let background = work.background.clone();
     let work = work.clone();
     let done = background.spawn_blocking(move || stage(&work)).await;
     match done {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "a stage failed and will be tried again"),
-        Err(error) => tracing::error!(%error, "a stage broke off"),
+        Ok(Err(error)) => tracing::warn!(%error, "a stage failed and will be retried"),
+        Err(error) => tracing::error!(%error, "a stage panicked"),
     }
 }
 
@@ -345,7 +349,7 @@ impl BackgroundWorker {
         }
     }
 
-    /// Writes the summaries that are due, or leaves them to the model.
+    /// Updates the summaries that are due, or queues that for the model.
     fn schedule_summaries(&self) -> store::Result<()> {
         if self.stages.model_provider.is_none() {
             return self.run(&Stage::Summaries);
@@ -363,7 +367,7 @@ impl BackgroundWorker {
         hook::run_follow_ups(follow_ups, &self.stage_context())
     }
 
-    /// Does what hooks left while no daemon ran. What cannot be done now goes on waiting.
+    /// Runs the follow-up work that hooks queued while no daemon ran. Work that fails stays queued.
     fn run_pending_follow_ups(&self) -> store::Result<()> {
         let drained: Result<usize, DrainError> =
             hook::pending::drain(&self.home, |after| Ok(self.run_follow_ups(after)?));
@@ -371,14 +375,14 @@ impl BackgroundWorker {
             Ok(_) => Ok(()),
             Err(DrainError::Store(error)) => Err(error),
             Err(DrainError::Io(error)) => {
-                tracing::warn!(%error, "what hooks left is not all done");
+                tracing::warn!(%error, "some deferred hook work failed");
                 Ok(())
             }
         }
     }
 }
 
-/// Why something that hooks left is not done.
+/// Why queued follow-up work was not finished.
 #[derive(Debug, Error)]
 enum DrainError {
     #[error(transparent)]
@@ -387,7 +391,7 @@ enum DrainError {
     Io(#[from] io::Error),
 }
 
-/// Watches the agents' folders on a thread of its own. What it reads is stored there and then.
+/// Watches the agents' folders on a thread of its own, which stores new records as it reads them.
 fn watch_logs(
     desk: &ServeContext,
     sources: &Sources,
@@ -406,18 +410,18 @@ fn watch_logs(
         let options = WatchOptions::default();
         let watched = capture::watch(&desk.store, &sources, options, &stop, &mut on_sweep, &now);
         if let Err(error) = watched {
-            tracing::error!(%error, "the logs are no longer watched");
+            tracing::error!(%error, "stopped watching the logs");
         }
     };
     let started = std::thread::Builder::new()
         .name("throughline-watch".into())
         .spawn(watching);
     started
-        .inspect_err(|error| tracing::error!(%error, "the logs are not watched"))
+        .inspect_err(|error| tracing::error!(%error, "cannot watch the logs"))
         .ok()
 }
 
-/// Stops on the signals that ask for it. A terminal that is closed does not.
+/// Stops the daemon on SIGTERM and SIGINT. SIGHUP is ignored, so a closed terminal does not end it.
 fn handle_signals(waker: DaemonHandle) -> io::Result<impl Future<Output = ()>> {
     let mut term = signal(SignalKind::terminate())?;
     let mut int = signal(SignalKind::interrupt())?;
@@ -433,7 +437,7 @@ fn handle_signals(waker: DaemonHandle) -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Opens the socket. Whoever holds the lock is alone, so one that lies there is nobody's.
+/// Opens the main socket. The daemon lock is held, so an existing socket file is stale.
 fn open_socket(
     folder: &Path,
     given: Option<std::os::unix::net::UnixListener>,
@@ -449,7 +453,7 @@ fn open_socket(
     UnixListener::from_std(listener).map_err(listen_error(&path))
 }
 
-/// Opens a socket for use by an async runtime.
+/// Binds a socket for an async runtime.
 fn bind_nonblocking(path: &Path) -> Result<std::os::unix::net::UnixListener, DaemonError> {
     let listener = home::bind_socket(path).map_err(listen_error(path))?;
     listener.set_nonblocking(true).map_err(listen_error(path))?;
@@ -464,14 +468,14 @@ fn listen_error(path: &Path) -> impl Fn(io::Error) -> DaemonError {
     }
 }
 
-/// Opens a port on loopback: the one asked for, or any when somebody else has it.
+/// Binds a port on loopback: the requested one, or any free one if it is taken.
 async fn bind_tcp(port: Option<u16>) -> Result<Option<(TcpListener, u16)>, DaemonError> {
     let Some(port) = port else {
         return Ok(None);
     };
     let bound = match TcpListener::bind(("127.0.0.1", port)).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            tracing::warn!(port, "the port is taken; another is used");
+            tracing::warn!(port, "the port is in use; listening on another one");
             TcpListener::bind(("127.0.0.1", 0)).await
         }
         bound => bound,

@@ -1,17 +1,17 @@
 //! The priority of background work.
 
-/// How much background work yields to everything else: 19 would be the most.
+/// The niceness of background work; the maximum is 19.
 #[cfg(target_os = "linux")]
 const BACKGROUND_NICENESS: i32 = 10;
 
-/// Lowers the priority of this thread and of the threads that it starts, so that answers go before it.
-/// It cannot be raised again, so this is for threads that only do background work.
+/// Lowers the priority of this thread and of the threads that it starts, so that answers come
+/// first. The priority cannot be raised again, so only threads for background work may call this.
 ///
-/// Only Linux sets the priority of one thread; elsewhere it would be that of the whole process.
+/// Only Linux has a priority per thread; elsewhere this would slow down the whole process.
 pub fn lower_thread_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, BACKGROUND_NICENESS) {
-        tracing::debug!(%error, "background work has the priority of answers");
+        tracing::debug!(%error, "cannot lower the priority of background work");
     }
 }
 

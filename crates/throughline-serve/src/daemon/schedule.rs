@@ -1,13 +1,13 @@
-//! When what is due.
+//! Periodic work and its intervals.
 
 use std::time::{Duration, Instant};
 
 use super::wake::WakeReason;
 
-/// The longest the loop sleeps.
+/// The longest time that the loop sleeps.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 
-/// What comes again and again, how often, and how long after the start at first.
+/// Each kind of periodic work, its interval, and its delay after the start of the daemon.
 const PERIODIC_WORK: [(WakeReason, Duration, Duration); 4] = [
     (
         WakeReason::FollowUpsDue,
@@ -31,7 +31,7 @@ const PERIODIC_WORK: [(WakeReason, Duration, Duration); 4] = [
     ),
 ];
 
-/// When each turn comes next.
+/// When each kind of periodic work is next due.
 #[derive(Debug)]
 pub struct Schedule {
     next_due: [Instant; PERIODIC_WORK.len()],
@@ -45,7 +45,7 @@ impl Schedule {
         }
     }
 
-    /// Returns how long the loop may sleep.
+    /// Returns how long the loop may sleep, at most `at_most`.
     pub fn time_until_next(&self, at_most: Option<Duration>) -> Duration {
         let now = Instant::now();
         let first = self.next_due.iter().min().copied().unwrap_or(now);
@@ -53,7 +53,8 @@ impl Schedule {
         at_most.map_or(sleep, |at_most| sleep.min(at_most))
     }
 
-    /// Returns something that is due, and when it comes again. What was slept through comes once.
+    /// Returns work that is due and schedules its next run. Runs that were missed during a suspend
+    /// are made up for by one.
     pub fn take_due(&mut self) -> Option<WakeReason> {
         self.take_due_at(Instant::now())
     }

@@ -16,7 +16,7 @@ use store::encryption::NoKeychain;
 use store::{NewFact, OpenMode, Store};
 use tokio::sync::watch;
 
-use super::lanes::{HOOK_WORKERS, HookWorkers};
+use super::hook_workers::{HOOK_WORKERS, HookWorkers};
 use super::{StartupFiles, bind_nonblocking, home, wake};
 use crate::client::HookCall;
 use crate::http::listen::{HttpListener, serve_listener};

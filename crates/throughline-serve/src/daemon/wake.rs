@@ -1,4 +1,4 @@
-//! What wakes the daemon's loop.
+//! The channel that wakes the daemon's loop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,30 +7,30 @@ use tokio::sync::{mpsc, watch};
 
 use crate::hook::FollowUp;
 
-/// Things that wait to be done. More of them are only more of the same.
+/// Wake reasons that may be queued. A full queue already holds one of each kind that matters.
 const QUEUED_WAKES_MAX: usize = 64;
 
-/// A reason to do something.
+/// A reason for the loop to run a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WakeReason {
-    /// The watcher has read something new.
+    /// The watcher has stored new records.
     LogGrew,
-    /// A hook was answered; this follows from it.
+    /// A hook was answered, with this follow-up work.
     HookAnswered(Vec<FollowUp>),
-    /// Hooks may have left something.
+    /// Hooks may have queued follow-up work on disk.
     FollowUpsDue,
-    /// Facts of sessions that have ended, and what became of injections.
+    /// Sessions that have ended may hold new facts, and past injections can be scored.
     FactsDue,
-    /// Digests, and what is not kept.
+    /// Digests are due, and the retention policy has to be applied.
     RetentionDue,
-    /// Chores.
+    /// Database maintenance is due.
     MaintenanceDue,
-    /// Nobody needs us.
+    /// Nothing was requested for the configured time.
     Idle,
     Stop,
 }
 
-/// Wakes the loop from anywhere.
+/// Wakes or stops the daemon's loop from any thread.
 #[derive(Clone, Debug)]
 pub struct DaemonHandle {
     wakes: mpsc::Sender<WakeReason>,
@@ -38,20 +38,20 @@ pub struct DaemonHandle {
 }
 
 impl DaemonHandle {
-    /// Asks for something to be done. With too much waiting already it is left to its next turn.
+    /// Queues a wake reason. If the queue is full, the periodic schedule makes up for it.
     pub fn wake(&self, wake: WakeReason) {
         if let Err(error) = self.wakes.try_send(wake) {
-            tracing::debug!(%error, "left to its next turn");
+            tracing::debug!(%error, "the queue is full; left to the schedule");
         }
     }
 
-    /// Stops the daemon, before anything else that waits.
+    /// Stops the daemon, ahead of queued wake reasons.
     pub fn stop(&self) {
         self.stop.send_replace(true);
     }
 }
 
-/// What waits to be done.
+/// The loop's end of the channel.
 #[derive(Debug)]
 pub struct WakeReceiver {
     wakes: mpsc::Receiver<WakeReason>,
@@ -73,7 +73,7 @@ pub fn wake_channel() -> (DaemonHandle, WakeReceiver) {
 }
 
 impl WakeReceiver {
-    /// Waits for something to do, but no longer than `patience`.
+    /// Waits for a wake reason, at most `patience`.
     pub async fn next(&mut self, patience: Duration) -> Option<WakeReason> {
         let Self { wakes, stop } = self;
         tokio::select! {
@@ -84,7 +84,7 @@ impl WakeReceiver {
         }
     }
 
-    /// Waits until somebody stops the daemon.
+    /// Waits until the daemon is stopped.
     pub async fn wait_for_stop(&mut self) {
         let _last = self.stop.wait_for(|stop| *stop).await;
     }

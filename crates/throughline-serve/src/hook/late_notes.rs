@@ -1,9 +1,9 @@
-//! Notes for agents that take no text right after a compaction.
+//! Notes for agents that accept no text right after a compaction.
 //!
-//! Copilot and Gemini hear nothing until the next prompt, Grok and Cursor until the next result of
-//! a tool. So the hook that is told of a compaction leaves a small file for the session, the next
-//! answer that can carry text carries the notes, and the process that prints them marks the file as
-//! done.
+//! Copilot and Gemini accept text only with the next prompt, Grok and Cursor only with the next
+//! tool result. So the hook that learns of a compaction writes a small marker file for the session.
+//! The next answer that can carry text carries the notes, and the process that prints them marks
+//! the file as done.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -16,20 +16,19 @@ use store::Store;
 
 use super::pending::{create_private_folder, file_name, owner_only};
 
-/// The name of the folder beside the store.
+/// The folder of the marker files, beside the store.
 const FOLDER: &str = "compacted";
-/// Sessions that are remembered; the oldest makes room for a new one.
+/// The most sessions with a marker; the oldest marker makes room for a new one.
 const SESSIONS_MAX: usize = 500;
-/// What a file says at most.
+/// The longest content of a marker.
 const FILE_BYTES_MAX: u64 = 64;
 const NOTES_PENDING: &str = "waiting";
-/// A request this much smaller than the one before it was made of a compacted conversation.
+/// A request that is smaller than this share of the previous one was sent after a compaction.
 const SHRINK_RATIO_MAX: f64 = 0.5;
-/// Smaller conversations are not compacted by any agent.
+/// No agent compacts smaller conversations.
 const COMPACTED_TOKENS_MIN: u64 = 20_000;
 
-/// Notes an event that a later answer depends on: a compaction after which this agent takes no
-/// text.
+/// Records a compaction after which this agent accepts no text.
 pub fn record_compaction(home: &Path, event: &HookEvent) -> io::Result<()> {
     let is_compaction = matches!(
         event.kind,
@@ -48,7 +47,7 @@ pub fn record_compaction(home: &Path, event: &HookEvent) -> io::Result<()> {
     write_marker(&marker_path(home, session), NOTES_PENDING)
 }
 
-/// Says whether an event can carry notes in this agent.
+/// Returns whether an answer to this event can carry notes in this agent.
 pub fn can_carry_notes(event: &HookEvent) -> bool {
     matches!(
         (event.dialect.notes_carrier(), &event.kind),
@@ -57,12 +56,12 @@ pub fn can_carry_notes(event: &HookEvent) -> bool {
     )
 }
 
-/// Says whether a hook has told of a compaction whose notes were not given yet.
+/// Returns whether a compaction was recorded whose notes have not been given yet.
 pub fn has_pending_notes(home: &Path, session: &SessionId) -> bool {
     read_marker(&marker_path(home, session)).as_deref() == Some(NOTES_PENDING)
 }
 
-/// Returns what names the compaction whose notes this event carries, if there is one.
+/// Returns the mark of the compaction whose notes this event has to carry, if there is one.
 pub fn due_compaction(
     store: &Store,
     home: &Path,
@@ -75,8 +74,8 @@ pub fn due_compaction(
     if marked.as_deref() == Some(NOTES_PENDING) {
         return Ok(Some(String::new()));
     }
-    // Gemini announces a compaction before every request, and does not say when there was one. The
-    // sizes of its requests do.
+    // Gemini announces a compaction before every request and does not report when one happened, but
+    // the sizes of its requests show it.
     if event.flavor != Flavor::Gemini {
         return Ok(None);
     }
@@ -92,7 +91,7 @@ pub fn mark_notes_given(home: &Path, session: &SessionId, compaction: &str) -> i
     write_marker(&marker_path(home, session), compaction)
 }
 
-/// Returns when a session's last request was much smaller than the one before.
+/// Returns the time of a session's last request if it was much smaller than the one before.
 fn shrunk_at(store: &Store, session: &SessionId) -> store::Result<Option<Timestamp>> {
     let sizes = store.last_requests(session, 2)?;
     let [last, before] = sizes.as_slice() else {

@@ -1,62 +1,63 @@
-//! What an agent's hook gets, and what is done once it has it.
+//! Decides what an agent's hook answers, and what happens afterwards.
 //!
-//! [`answer`] decides and writes nothing that anybody waits for: [`start`] is what a session gets when it
-//! begins, [`compact`] what must survive when its conversation is made shorter, and prompts go to
-//! [`crate::prompt`]. What they say of a session is brought up to its last message by [`live`].
-//! What follows from an event is a list of [`After`]s: the daemon carries them out once it has
-//! answered ([`carry_out`]); where none runs they wait in [`pending`]. [`late_notes`] and
-//! [`subagents`] are what one hook leaves for the next ([`leave`]). [`seen`] recognises what
-//! is delivered twice. [`wire`] is how a hook's process and the daemon talk.
+//! [`answer_event`] decides and writes nothing that the agent would have to wait for. [`session_start`]
+//! answers the start of a session, [`compaction`] a compaction of its conversation, and prompts go to
+//! [`crate::prompt`]. [`log_tail`] reads the end of a session's log that is not stored yet, so that
+//! answers are up to date.
+//!
+//! The work that follows an event is a list of [`FollowUp`]s. The daemon runs them once it has
+//! answered; without a daemon they wait in [`pending`]. [`late_notes`] and [`subagents`] are notes
+//! from one hook to the next ([`save_for_later_hooks`]). [`duplicates`] detects events that are delivered
+//! twice. [`wire`] is the protocol between a hook's process and the daemon.
 
-mod compact;
+mod bounded_fence;
+mod compaction;
+mod duplicates;
 pub mod follow_up;
 mod late_notes;
-mod live;
-mod page;
+mod log_tail;
 pub mod pending;
-pub mod seen;
-mod start;
+mod session_start;
 mod subagents;
 pub mod wire;
 
 use std::path::Path;
 
+use capture::CaptureScope;
 use capture::hook::{ContextLimit, HookAnswer, HookEvent, HookHints, HookKind, StartReason};
 use jiff::Timestamp;
 use memory::{MemoryItem, Tokens, Workspace};
-use recall::{Budget, PromptRequest, RecallAnswer};
-use serde::Serialize;
+use recall::{Budget, PromptRequest, RecallAnswer, RecallConfig};
 use store::{NewInjection, Store};
 
 pub use self::follow_up::{FollowUp, PendingInjection, run_follow_ups};
-use crate::prompt;
+use crate::prompt::{self, LocatedWorkspace};
 use crate::settings::ServeSettings;
 
-/// What a hook says, and what follows.
+/// The answer to a hook, and the work that follows it.
 #[derive(Clone, Debug, Default)]
 pub struct HookOutcome {
     pub answer: HookAnswer,
-    /// Why it says nothing.
+    /// Why the answer is empty, if it is.
     pub silence: Option<HookSilence>,
     pub follow_ups: Vec<FollowUp>,
 }
 
-/// Why a hook says nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+/// Why a hook answers nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookSilence {
-    /// Nothing is ever said at such an event, or the agent would not take it.
+    /// The agent takes no context at this event.
     EventNotAnswered,
-    /// It was delivered before.
+    /// The event was delivered before.
     Duplicate,
-    /// Injection is switched off here.
+    /// Injection is off in this workspace.
     Off(prompt::InjectionOff),
-    /// A subagent, or a prompt that no person sent.
+    /// The event is of a subagent, or of a prompt that no person wrote.
     NotFromUser,
     Recall(recall::Silence),
-    /// There is nothing worth saying.
+    /// Memory has nothing relevant.
     NothingRelevant,
-    /// The agent does not say in which folder it works.
+    /// The agent does not name its folder.
     NoFolder,
 }
 
@@ -78,76 +79,42 @@ impl HookOutcome {
     }
 }
 
-/// Returns what an event gets, and what follows from it.
+/// How an event is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerMode {
+    /// In full, unless the event was delivered before.
+    Once,
+    /// In full, even if the event was delivered before: the daemon received it first and has not
+    /// answered.
+    Again,
+    /// From pins, preferences and facts only: no records are searched, and no earlier session is
+    /// described. A hook prints this if the full answer is not ready at its deadline.
+    FactsOnly,
+}
+
+/// Answers an event.
 pub fn answer_event(
     store: &Store,
     settings: &ServeSettings,
     event: &HookEvent,
+    mode: AnswerMode,
     now: Timestamp,
 ) -> store::Result<HookOutcome> {
-    let twice = || seen::is_duplicate(data_folder(store), event, now);
-    answer_with_dedup(&twice, store, settings, event, AnswerDepth::Full, now)
-}
-
-/// The same for an event that may be known already: who was asked for it first has not answered.
-pub fn answer_event_without_dedup(
-    store: &Store,
-    settings: &ServeSettings,
-    event: &HookEvent,
-    now: Timestamp,
-) -> store::Result<HookOutcome> {
-    answer_with_dedup(&|| false, store, settings, event, AnswerDepth::Full, now)
-}
-
-/// Returns as much of the answer as takes next to no time: the pins, preferences and facts, without a
-/// search. A hook prints this where the whole answer is not there at its deadline.
-pub fn answer_from_facts(
-    store: &Store,
-    settings: &ServeSettings,
-    event: &HookEvent,
-    now: Timestamp,
-) -> store::Result<HookOutcome> {
-    answer_with_dedup(
-        &|| false,
-        store,
-        settings,
-        event,
-        AnswerDepth::FactsOnly,
-        now,
-    )
-}
-
-/// How much is read for an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AnswerDepth {
-    Full,
-    /// Only what holds in the workspace; no records are searched, no session is looked for.
-    FactsOnly,
-}
-
-fn answer_with_dedup(
-    twice: &dyn Fn() -> bool,
-    store: &Store,
-    settings: &ServeSettings,
-    event: &HookEvent,
-    extent: AnswerDepth,
-    now: Timestamp,
-) -> store::Result<HookOutcome> {
-    let mut answered = if may_add_context(data_folder(store), event) {
-        decide_answer(twice, store, settings, event, extent, now)?
+    let mut outcome = if may_add_context(data_folder(store), event) {
+        decide_answer(store, settings, event, mode, now)?
     } else {
         HookOutcome::silent(HookSilence::EventNotAnswered)
     };
-    if answered.silence != Some(HookSilence::Duplicate) {
-        answered.follow_ups.extend(follow_up::follow_ups_of(event));
+    if outcome.silence != Some(HookSilence::Duplicate) {
+        outcome.follow_ups.extend(follow_up::follow_ups_of(event));
     }
-    Ok(answered)
+    Ok(outcome)
 }
 
-/// Says whether anything may be said at an event. After a tool call that is only so where notes
-/// wait for it: that way must stay short.
+/// Returns whether an event may be answered with context. After a tool call that is the case only
+/// if notes are pending, because that path must stay short.
 pub fn may_add_context(home: &Path, event: &HookEvent) -> bool {
-    let kind = match event.kind {
+    let is_answered = match event.kind {
         HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::PreCompact => true,
         HookKind::ToolAfter if late_notes::can_carry_notes(event) => {
             let session = event.session.as_ref();
@@ -155,15 +122,15 @@ pub fn may_add_context(home: &Path, event: &HookEvent) -> bool {
         }
         _ => false,
     };
-    kind && event.dialect.accepts_context(&event.kind)
+    is_answered && event.dialect.accepts_context(&event.kind)
 }
 
-/// Leaves what later hooks need to know of an event: what was shown, that a compaction happened,
-/// that a subagent runs. The hook's process calls it once it has printed its answer.
+/// Saves what later hooks need to know of an event: what was shown, that a compaction happened,
+/// that a subagent runs. The hook's process calls this once it has printed its answer.
 pub fn save_for_later_hooks(
     home: &Path,
     event: &HookEvent,
-    after: &[FollowUp],
+    follow_ups: &[FollowUp],
     now: Timestamp,
 ) -> std::io::Result<()> {
     let Some(session) = &event.session else {
@@ -171,97 +138,95 @@ pub fn save_for_later_hooks(
     };
     late_notes::record_compaction(home, event)?;
     subagents::track_subagents(home, event, now)?;
-    let mut waiting = Vec::new();
-    for one in after {
-        match one {
+    let mut deferred = Vec::new();
+    for follow_up in follow_ups {
+        match follow_up {
             FollowUp::NotesGiven {
                 session,
                 compaction,
             } => late_notes::mark_notes_given(home, session, compaction)?,
-            one => waiting.push(one.clone()),
+            follow_up => deferred.push(follow_up.clone()),
         }
     }
-    pending::enqueue(home, session, &waiting)
+    pending::enqueue(home, session, &deferred)
 }
 
 fn decide_answer(
-    twice: &dyn Fn() -> bool,
     store: &Store,
     settings: &ServeSettings,
     event: &HookEvent,
-    extent: AnswerDepth,
+    mode: AnswerMode,
     now: Timestamp,
 ) -> store::Result<HookOutcome> {
-    let automatic = matches!(
-        event.kind,
-        HookKind::Prompt {
-            automatic: true,
-            ..
-        }
-    );
-    if event.subagent.is_some() || automatic {
+    let (prompt, is_automatic) = match &event.kind {
+        HookKind::Prompt { text, automatic } => (text.as_str(), *automatic),
+        _ => ("", false),
+    };
+    if event.subagent.is_some() || is_automatic {
         return Ok(HookOutcome::silent(HookSilence::NotFromUser));
     }
     let Some(cwd) = &event.cwd else {
         return Ok(HookOutcome::silent(HookSilence::NoFolder));
     };
-    if subagents::is_subagent(store, data_folder(store), event, now)? {
+    let home = data_folder(store);
+    if subagents::is_subagent(store, home, event, now)? {
         return Ok(HookOutcome::silent(HookSilence::NotFromUser));
     }
-    if twice() {
+    if mode == AnswerMode::Once && duplicates::is_duplicate(home, event, now) {
         return Ok(HookOutcome::silent(HookSilence::Duplicate));
     }
-    let workspace = prompt::workspace_of(store, settings, cwd)?;
-    if let Some(off) = prompt::injection_off(settings, &workspace) {
+    let located = prompt::locate_workspace(store, settings, cwd)?;
+    if let Some(off) = prompt::injection_off(settings, &located.workspace) {
         return Ok(HookOutcome::silent(HookSilence::Off(off)));
     }
-    let asked = match &event.kind {
-        HookKind::Prompt { text, .. } => text.clone(),
-        _ => String::new(),
-    };
-    let mut occasion = prompt::prompt_request(store, settings, asked, None, &workspace)?;
-    occasion.session = event.session.clone();
-    if let Some(session) = &occasion.session {
-        occasion.unrecorded_items = pending::pending_injected_items(data_folder(store), session);
+    let workspace = &located.workspace;
+    let mut request = prompt::prompt_request(store, settings, prompt.to_owned(), None, workspace)?;
+    request.session = event.session.clone();
+    if let Some(session) = &request.session {
+        request.unrecorded_items = pending::pending_injected_items(home, session);
     }
-    let scene = HookContext {
+    let limit = event.dialect.context_limit();
+    let context = HookContext {
         event,
         store,
-        settings: &limit_budget(settings, event.dialect.context_limit()),
-        request: &occasion,
-        workspace: &workspace,
-        limit: event.dialect.context_limit(),
-        depth: extent,
+        scope: &settings.scope,
+        recall: limit_budget(settings.injection.recall, limit),
+        request: &request,
+        workspace: &located,
+        limit,
+        mode,
         now,
     };
-    if let Some(compaction) = late_notes::due_compaction(store, data_folder(store), event)? {
-        return answer_with_notes(&scene, compaction);
+    if let Some(compaction) = late_notes::due_compaction(store, home, event)? {
+        return answer_with_notes(&context, compaction);
     }
     match event.kind {
-        HookKind::Prompt { .. } => answer_prompt(&scene),
+        HookKind::Prompt { .. } => answer_prompt(&context),
         HookKind::SessionStart {
             source: StartReason::Compacted,
-        } => compact::restore_after_compaction(&scene),
-        HookKind::SessionStart { source } => start::answer_session_start(&scene, source),
-        HookKind::PreCompact => compact::preserve_before_compaction(&scene),
+        } => compaction::restore_after_compaction(&context),
+        HookKind::SessionStart { source } => session_start::answer_session_start(&context, source),
+        HookKind::PreCompact => compaction::preserve_before_compaction(&context),
         _ => Ok(HookOutcome::silent(HookSilence::EventNotAnswered)),
     }
 }
 
-/// Where something is said.
+/// Everything that an answer is decided from.
 struct HookContext<'a> {
     event: &'a HookEvent,
     store: &'a Store,
-    settings: &'a ServeSettings,
+    scope: &'a CaptureScope,
+    /// The recall settings, with no larger budget than the agent accepts.
+    recall: RecallConfig,
     request: &'a PromptRequest,
-    workspace: &'a Workspace,
+    workspace: &'a LocatedWorkspace,
     limit: ContextLimit,
-    depth: AnswerDepth,
+    mode: AnswerMode,
     now: Timestamp,
 }
 
 impl HookContext<'_> {
-    /// Returns the word that closes this injection's fence.
+    /// Returns the unpredictable id of this injection, which also closes its fence.
     fn fence_id(&self) -> String {
         let PromptRequest {
             prompt, session, ..
@@ -270,69 +235,62 @@ impl HookContext<'_> {
             .injection_name(prompt, session.as_ref(), self.now)
     }
 
-    /// Returns the answer that shows a text, with the account of what it shows.
-    fn inject(
-        &self,
-        word: String,
-        text: String,
-        items: Vec<(MemoryItem, Tokens)>,
-    ) -> store::Result<HookOutcome> {
-        let tokens = memory::tokens::estimate(&text);
+    /// Returns an answer with a text, and the follow-up that records what was shown.
+    fn inject(&self, id: String, text: String, items: Vec<(MemoryItem, Tokens)>) -> HookOutcome {
+        // The follow-up may wait outside the store, so it names the workspace only by a key from
+        // the store, which has been redacted.
+        let LocatedWorkspace {
+            workspace,
+            is_stored,
+        } = self.workspace;
         let injection = NewInjection {
-            name: word,
+            name: id,
             session: self.request.session.clone(),
-            // The account may wait outside of the store: only a name from there has been cleaned.
-            workspace: self.store.workspace_key(self.workspace)?,
+            workspace: is_stored.then(|| workspace.key.clone()),
             at: self.now,
             prompt: self.request.prompt.clone(),
-            tokens,
+            tokens: memory::tokens::estimate(&text),
             items,
         };
-        Ok(HookOutcome {
-            follow_ups: vec![FollowUp::Injected(PendingInjection::new(
-                self.store, &injection,
-            ))],
+        let shown = PendingInjection::new(self.store, &injection);
+        HookOutcome {
+            follow_ups: vec![FollowUp::Injected(shown)],
             ..HookOutcome::with_context(text)
-        })
+        }
     }
 }
 
-/// Gives the notes of a compacted conversation with an event that comes later, beside what the
-/// event gets anyway.
-fn answer_with_notes(scene: &HookContext<'_>, compaction: String) -> store::Result<HookOutcome> {
-    let mut notes = compact::restore_after_compaction(scene)?;
+/// Answers a later event with the notes of a compacted conversation, besides what the event gets
+/// anyway.
+fn answer_with_notes(context: &HookContext<'_>, compaction: String) -> store::Result<HookOutcome> {
+    let mut notes = compaction::restore_after_compaction(context)?;
     let Some(text) = notes.answer.context.clone() else {
-        return answer_prompt(scene);
+        return answer_prompt(context);
     };
-    notes.follow_ups.extend(
-        scene
-            .request
-            .session
-            .clone()
-            .map(|session| FollowUp::NotesGiven {
-                session,
-                compaction,
-            }),
-    );
-    if !matches!(scene.event.kind, HookKind::Prompt { .. }) {
-        return Ok(notes);
-    }
-    let mut occasion = scene.request.clone();
-    for after in &notes.follow_ups {
-        if let FollowUp::Injected(injected) = after {
+    let mut request = context.request.clone();
+    for follow_up in &notes.follow_ups {
+        if let FollowUp::Injected(injected) = follow_up {
             let items = injected.items().into_iter();
-            occasion
-                .unrecorded_items
-                .extend(items.map(|(item, _)| item));
+            request.unrecorded_items.extend(items.map(|(item, _)| item));
         }
     }
+    let session = request.session.clone();
+    notes
+        .follow_ups
+        .extend(session.map(|session| FollowUp::NotesGiven {
+            session,
+            compaction,
+        }));
+    if !matches!(context.event.kind, HookKind::Prompt { .. }) {
+        return Ok(notes);
+    }
     let recalled = answer_prompt(&HookContext {
-        request: &occasion,
-        ..*scene
+        request: &request,
+        ..*context
     })?;
     if let Some(more) = recalled.answer.context {
         let both = format!("{text}\n{more}");
-        if scene.limit.fits(&both) {
+        if context.limit.fits(&both) {
             notes.answer.context = Some(both);
             notes.follow_ups.extend(recalled.follow_ups);
         }
@@ -340,74 +298,79 @@ fn answer_with_notes(scene: &HookContext<'_>, compaction: String) -> store::Resu
     Ok(notes)
 }
 
-fn answer_prompt(scene: &HookContext<'_>) -> store::Result<HookOutcome> {
-    let answer = match scene.depth {
-        AnswerDepth::Full => prompt::recall_for_prompt,
-        AnswerDepth::FactsOnly => prompt::recall_facts_only,
+fn answer_prompt(context: &HookContext<'_>) -> store::Result<HookOutcome> {
+    let recall = match context.mode {
+        AnswerMode::Once | AnswerMode::Again => prompt::recall_for_prompt,
+        AnswerMode::FactsOnly => prompt::recall_facts_only,
     };
-    let recalled = answer(
-        scene.store,
-        scene.settings,
-        scene.request,
-        scene.workspace,
-        scene.now,
+    let recalled = recall(
+        context.store,
+        &context.recall,
+        context.request,
+        &context.workspace.workspace,
+        context.now,
     )?;
-    match recalled.answer {
+    Ok(match recalled.answer {
         RecallAnswer::Inject(pack) => {
             let items = pack.items.iter().map(|item| (item.item, item.tokens));
-            scene.inject(pack.id.clone(), pack.text.clone(), items.collect())
+            let items = items.collect();
+            context.inject(pack.id, pack.text, items)
         }
-        RecallAnswer::Abstain(silence) => Ok(HookOutcome::silent(HookSilence::Recall(silence))),
-    }
+        RecallAnswer::Abstain(silence) => HookOutcome::silent(HookSilence::Recall(silence)),
+    })
 }
 
-/// Returns the settings with no larger budget than an agent takes.
-fn limit_budget(settings: &ServeSettings, limit: ContextLimit) -> ServeSettings {
-    let mut settings = settings.clone();
-    let Budget { tokens, chars, .. } = &mut settings.injection.recall.budget;
+/// Lowers the budget to what an agent accepts.
+fn limit_budget(mut config: RecallConfig, limit: ContextLimit) -> RecallConfig {
+    let Budget { tokens, chars, .. } = &mut config.budget;
     *tokens = (*tokens).min(limit.tokens);
     *chars = (*chars).min(limit.chars);
-    settings
+    config
 }
 
-/// Returns the folder of everything we write.
+/// Returns the data folder, in which the store lies.
 fn data_folder(store: &Store) -> &Path {
     store.path().parent().unwrap_or(Path::new("."))
 }
 
-/// The words of a prompt that no session sent; see [`warm_up`].
+/// The prompt of [`warm_up`], which no session has sent.
 const WARM_UP_PROMPT: &str = "which tests did we run last";
-/// An event that no agent sent.
+/// The event of [`warm_up`], which no agent has sent.
 const WARM_UP_EVENT: &[u8] = br#"{"hook_event_name":"SessionStart","source":"startup"}"#;
 
-/// Reads what an answer reads, for a workspace that does not exist: the first hook then finds the schema
-/// read, the statements prepared and the index in memory. Writes nothing.
+/// Reads what an answer reads, for a workspace that does not exist. The first real hook then finds
+/// the schema read, the statements prepared and the index in memory. Writes nothing.
 pub fn warm_up(store: &Store, settings: &ServeSettings, now: Timestamp) {
-    let workspace = Workspace {
-        key: String::new(),
-        root: String::new(),
-    };
     let Ok(event) = capture::hook::parse_payload(WARM_UP_EVENT, &HookHints::default()) else {
         return;
     };
-    let warmed =
-        prompt::prompt_request(store, settings, WARM_UP_PROMPT.to_owned(), None, &workspace)
-            .and_then(|occasion| {
-                let scene = HookContext {
-                    event: &event,
-                    store,
-                    settings,
-                    request: &occasion,
-                    workspace: &workspace,
-                    limit: ContextLimit::default(),
-                    depth: AnswerDepth::Full,
-                    now,
-                };
-                start::answer_session_start(&scene, StartReason::New)?;
-                answer_prompt(&scene)
-            });
+    let located = LocatedWorkspace {
+        workspace: Workspace {
+            key: String::new(),
+            root: String::new(),
+        },
+        is_stored: false,
+    };
+    let request = PromptRequest {
+        prompt: WARM_UP_PROMPT.to_owned(),
+        workspace: Some(String::new()),
+        ..PromptRequest::default()
+    };
+    let context = HookContext {
+        event: &event,
+        store,
+        scope: &settings.scope,
+        recall: settings.injection.recall,
+        request: &request,
+        workspace: &located,
+        limit: ContextLimit::default(),
+        mode: AnswerMode::Again,
+        now,
+    };
+    let warmed = session_start::answer_session_start(&context, StartReason::New)
+        .and_then(|_| answer_prompt(&context));
     if let Err(error) = warmed {
-        tracing::debug!(%error, "the first hook will find nothing prepared");
+        tracing::debug!(%error, "the warm-up failed");
     }
 }
 

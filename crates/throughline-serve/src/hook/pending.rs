@@ -1,7 +1,8 @@
-//! What follows from events that no daemon heard of: a small queue on disk, one file a session.
+//! A queue on disk for the follow-up work of hooks that ran without a daemon: one file per session.
 //!
-//! The next `ingest` or daemon takes it. Most of it says no more than "something happened there", so a
-//! session has each line once; what was shown is kept until it is recorded, and asked for meanwhile.
+//! The next `ingest` or daemon drains it. Most entries only say that something happened in a
+//! session, so a session holds each entry once. Injections are kept until they are recorded, and
+//! are consulted meanwhile so that nothing is shown twice.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -13,27 +14,27 @@ use memory::{MemoryItem, SessionId};
 
 use super::follow_up::FollowUp;
 
-/// The name of the queue in our folder.
+/// The queue's folder, in the data folder.
 const FOLDER: &str = "pending";
 const LOCK_FILE: &str = "lock";
-/// Sessions that may wait.
+/// The most sessions in the queue.
 pub const SESSIONS_MAX: usize = 1_000;
-/// What may wait of one session.
+/// The size limit of one session's file.
 pub const SESSION_BYTES_MAX: u64 = 256 << 10;
-/// An id that is longer, or has other characters than ids have, is none.
+/// Longer session ids, and ids with unusual characters, are rejected.
 const ID_CHARS_MAX: usize = 160;
-/// Others hold the lock for microseconds, but on a busy machine they may not come to give it back. Whoever has a
-/// deadline ends at it.
+/// Other processes hold the lock for microseconds, but on a busy machine they may not be scheduled
+/// to release it. A hook that waits here is ended by its own deadline.
 const LOCK_ATTEMPTS_MAX: u32 = 4_000;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_micros(250);
 
-/// Adds what follows from an event of a session.
+/// Adds follow-up work for an event of a session.
 pub fn enqueue(home: &Path, session: &SessionId, after: &[FollowUp]) -> io::Result<()> {
     if after.is_empty() {
         return Ok(());
     }
     if !is_valid_session_id(session.as_str()) {
-        return Err(io::Error::other("the session's id is no id"));
+        return Err(io::Error::other("invalid session id"));
     }
     let folder = home.join(FOLDER);
     create_private_folder(&folder)?;
@@ -41,7 +42,7 @@ pub fn enqueue(home: &Path, session: &SessionId, after: &[FollowUp]) -> io::Resu
     let path = queue_path(&folder, session);
     let before = read_queue_file(&path);
     if before.is_empty() && count_queue_files(&folder)? >= SESSIONS_MAX {
-        return Err(io::Error::other("too many sessions wait already"));
+        return Err(io::Error::other("too many sessions are queued already"));
     }
     let mut lines = String::new();
     for one in after {
@@ -54,12 +55,12 @@ pub fn enqueue(home: &Path, session: &SessionId, after: &[FollowUp]) -> io::Resu
     if lines.is_empty() {
         return Ok(());
     }
-    // Whoever wrote last may have been stopped in the middle of a line.
+    // The previous writer may have been killed in the middle of a line.
     if !before.is_empty() && !before.ends_with('\n') {
         lines.insert(0, '\n');
     }
     if (before.len() + lines.len()) as u64 > SESSION_BYTES_MAX {
-        return Err(io::Error::other("too much waits of this session already"));
+        return Err(io::Error::other("the queue of this session is full"));
     }
     owner_only(OpenOptions::new().append(true).create(true))
         .open(path)?
@@ -78,10 +79,10 @@ pub fn pending_injected_items(home: &Path, session: &SessionId) -> BTreeSet<Memo
     injected.flatten().map(|(item, _)| item).collect()
 }
 
-/// Waiting sessions that are asked about, the latest first.
+/// The number of latest queue files that are checked.
 const RECENT_QUEUES_MAX: usize = 4;
 
-/// Returns the sessions whose last turn has ended and whose log waits to be read, the latest first.
+/// Returns the sessions whose last turn has ended and whose log is not read yet, latest first.
 pub fn sessions_with_unread_end(home: &Path) -> io::Result<Vec<SessionId>> {
     let entries = match fs::read_dir(home.join(FOLDER)) {
         Ok(entries) => entries,
@@ -107,7 +108,7 @@ pub fn sessions_with_unread_end(home: &Path) -> io::Result<Vec<SessionId>> {
         .collect())
 }
 
-/// Hands everything that waits to `carry_out`. What is not carried out goes on waiting.
+/// Passes all queued work to `carry_out`. Work that fails stays queued.
 pub fn drain<E: From<io::Error>>(
     home: &Path,
     mut carry_out: impl FnMut(Vec<FollowUp>) -> Result<(), E>,
@@ -123,8 +124,8 @@ pub fn drain<E: From<io::Error>>(
     Ok(done)
 }
 
-/// Puts the files aside, so that nobody adds to what is being carried out; with those that were put
-/// aside before and left.
+/// Renames the queue files, so that no hook appends to work in progress. Also returns files that an
+/// earlier, interrupted drain has renamed.
 fn claim_queue_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -138,7 +139,7 @@ fn claim_queue_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let aside = path.with_extension("taken");
         match path.extension().and_then(|end| end.to_str()) {
             Some("taken") => taken.push(path),
-            // One that was left is carried out first; this one has its turn the next time.
+            // The file of an interrupted drain comes first; this one follows with the next drain.
             Some("jsonl") if aside.exists() => {}
             Some("jsonl") => {
                 fs::rename(&path, &aside)?;
@@ -152,7 +153,7 @@ fn claim_queue_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(taken)
 }
 
-/// Lines that nobody understands, such as a newer version's, are passed over.
+/// Parses queued lines. Unknown lines, such as those of a newer version, are skipped.
 fn parse_follow_ups(text: &str) -> Vec<FollowUp> {
     let lines = text.lines();
     lines
@@ -178,8 +179,7 @@ fn queue_path(folder: &Path, session: &SessionId) -> PathBuf {
     folder.join(format!("{}.jsonl", file_name(session)))
 }
 
-/// Returns the name that a session's file has: its id, without characters that mean something to a
-/// file system.
+/// Returns a session's id as a file name, with special characters replaced.
 pub(super) fn file_name(session: &SessionId) -> String {
     let chars = session.as_str().chars().take(ID_CHARS_MAX);
     chars
@@ -208,10 +208,10 @@ pub(super) fn create_private_folder(folder: &Path) -> io::Result<()> {
 fn lock_queue(folder: &Path) -> io::Result<File> {
     let file =
         owner_only(OpenOptions::new().write(true).create(true)).open(folder.join(LOCK_FILE))?;
-    super::seen::lock_with_retries(file, LOCK_ATTEMPTS_MAX, LOCK_RETRY_INTERVAL)
+    super::duplicates::lock_with_retries(file, LOCK_ATTEMPTS_MAX, LOCK_RETRY_INTERVAL)
 }
 
-/// What is made is its owner's alone.
+/// Restricts a new file to its owner.
 pub(super) fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);

@@ -1,8 +1,8 @@
-//! Which sessions are subagents of Copilot.
+//! Detects which sessions are subagents of Copilot.
 //!
-//! Copilot gives a subagent a session id of its own and says nowhere whose it is. It does say that
-//! a subagent starts, in the session that starts it: a session that is heard of for the first time
-//! in the same folder while that one waits is the subagent.
+//! Copilot gives a subagent a session id of its own and never says which session started it. But it
+//! reports the start of a subagent in the parent session: a session that first appears in the same
+//! folder while the parent waits is the subagent.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, OpenOptions};
@@ -17,14 +17,15 @@ use store::Store;
 
 use super::pending::{create_private_folder, owner_only};
 
-/// The name of the folder beside the store: one file for each folder in which a subagent runs.
+/// The folder of the marker files, beside the store: one file for each folder in which a subagent
+/// runs.
 const MARKERS_FOLDER: &str = "subagents";
 const MARKERS_MAX: usize = 200;
 const FILE_BYTES_MAX: u64 = 512;
-/// A subagent whose end was not heard of has ended by then.
+/// A subagent whose end was not reported counts as ended after this time.
 const RUN_TIME_MAX: SignedDuration = SignedDuration::from_hours(1);
 
-/// Notes where a subagent starts and where its parent goes on.
+/// Records that a subagent starts in a folder, and that its parent continues.
 pub fn track_subagents(home: &Path, event: &HookEvent, now: Timestamp) -> io::Result<()> {
     let (Flavor::Copilot, Some(session), Some(path)) =
         (event.flavor, &event.session, marker_path(home, event))
@@ -44,8 +45,8 @@ pub fn track_subagents(home: &Path, event: &HookEvent, now: Timestamp) -> io::Re
                 .open(path)?
                 .write_all(format!("{} {session}", now.as_millisecond()).as_bytes())
         }
-        // Several may run side by side, so the end of one says nothing of the others; the parent
-        // stops when all have ended.
+        // Several subagents may run at once, so the end of one says nothing about the others; the
+        // parent stops only when all have ended.
         HookKind::Stop | HookKind::SessionEnd if waiting_parent(&path, now).is_some() => {
             fs::remove_file(path)
         }
@@ -53,8 +54,8 @@ pub fn track_subagents(home: &Path, event: &HookEvent, now: Timestamp) -> io::Re
     }
 }
 
-/// Says whether a session is a subagent: the store knows it as one, or it appeared while another
-/// session waited for a subagent here.
+/// Returns whether a session is a subagent: the store has it as one, or it appeared while another
+/// session waited for a subagent in this folder.
 pub fn is_subagent(
     store: &Store,
     home: &Path,
@@ -84,7 +85,8 @@ fn waiting_parent(path: &Path, now: Timestamp) -> Option<String> {
     (now.duration_since(since) < RUN_TIME_MAX).then(|| session.to_owned())
 }
 
-/// Names the folder that an event happened in by a hash: a path may tell something.
+/// Returns the marker file for an event's folder. Its name is a hash, because a path may be
+/// sensitive.
 fn marker_path(home: &Path, event: &HookEvent) -> Option<PathBuf> {
     let mut hasher = DefaultHasher::new();
     event.cwd.as_ref()?.hash(&mut hasher);

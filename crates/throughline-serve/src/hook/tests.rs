@@ -69,7 +69,14 @@ impl Test {
     }
 
     fn answer(&self, event: &HookEvent) -> HookOutcome {
-        answer_event(&self.store, &ServeSettings::default(), event, self.now).unwrap()
+        answer_event(
+            &self.store,
+            &ServeSettings::default(),
+            event,
+            AnswerMode::Once,
+            self.now,
+        )
+        .unwrap()
     }
 }
 
@@ -284,16 +291,16 @@ fn of_many_deliveries_one_is_answered() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let twice = seen::is_duplicate(test.dir.path(), &event, test.now);
+                let twice = duplicates::is_duplicate(test.dir.path(), &event, test.now);
                 answered.fetch_add(usize::from(!twice), Ordering::Relaxed);
             });
         }
     });
     assert_eq!(answered.into_inner(), 1);
     let later = test.now + jiff::SignedDuration::from_secs(6);
-    assert!(!seen::is_duplicate(test.dir.path(), &event, later));
+    assert!(!duplicates::is_duplicate(test.dir.path(), &event, later));
     let other = start("s", "resume", "/c/log.jsonl");
-    assert!(!seen::is_duplicate(test.dir.path(), &other, later));
+    assert!(!duplicates::is_duplicate(test.dir.path(), &other, later));
 }
 
 #[test]
@@ -393,7 +400,7 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
     assert!(after.is_empty());
     let (again, after) = respond(payload.to_string().as_bytes());
     assert_eq!(again.answer, "{}");
-    assert_eq!(again.silence.as_deref(), Some("delivered before"));
+    assert_eq!(again.silence.as_deref(), Some("duplicate event"));
     assert!(after.is_empty() && again.shown.is_empty());
     let (reply, after) = respond(b"?");
     assert_eq!((reply.answer.as_str(), after.len()), ("", 0));
@@ -414,7 +421,7 @@ fn what_a_daemon_took_note_of_and_did_not_answer_is_answered_all_the_same() {
         wire::reply_to_payload(&test.store, &settings, payload.as_bytes(), &hints, test.now);
     assert!(unheard.answer.contains("use tabs"));
     let event = parse_payload(payload.as_bytes(), &hints).unwrap();
-    let again = answer_event_without_dedup(&test.store, &settings, &event, test.now).unwrap();
+    let again = answer_event(&test.store, &settings, &event, AnswerMode::Again, test.now).unwrap();
     assert!(again.answer.context.unwrap().contains("use tabs"));
 }
 
@@ -449,7 +456,14 @@ fn the_part_that_is_quickly_made_has_what_holds_and_counts_as_shown() {
     test.prefers("run the tests with unittest -q");
     let settings = ServeSettings::default();
     let part = |event: &HookEvent| {
-        let answered = answer_from_facts(&test.store, &settings, event, test.now).unwrap();
+        let answered = answer_event(
+            &test.store,
+            &settings,
+            event,
+            AnswerMode::FactsOnly,
+            test.now,
+        )
+        .unwrap();
         let shown = |after: &FollowUp| matches!(after, FollowUp::Injected(injected) if !injected.items().is_empty());
         assert!(
             answered.follow_ups.iter().any(shown),

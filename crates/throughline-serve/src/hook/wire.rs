@@ -1,5 +1,5 @@
-//! How a hook's process and the daemon talk: the payload as the agent sent it in the body of a request,
-//! what else is known in its headers, and in the reply what is to be printed.
+//! The protocol between a hook's process and the daemon: the agent's payload in the body of a
+//! request, what else is known in its headers, and in the reply the text to print.
 
 use std::path::PathBuf;
 
@@ -9,70 +9,75 @@ use memory::Flavor;
 use serde::{Deserialize, Serialize};
 use store::Store;
 
-use super::{FollowUp, HookSilence, answer_event};
+use super::{AnswerMode, FollowUp, HookSilence, answer_event};
 use crate::settings::ServeSettings;
 
-/// Where hooks are answered: `POST`.
+/// The path that hooks are posted to.
 pub const HOOK_PATH: &str = "/hook";
-/// More than this no payload may have.
+/// The largest payload that is accepted.
 pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
 
-/// The headers, all of which may be missing; their values are [`escape`]d.
+/// The optional headers. Their values are percent-encoded.
 pub const AGENT_HEADER: &str = "x-throughline-agent";
 pub const EVENT_HEADER: &str = "x-throughline-event";
 pub const INSIDE_HEADER: &str = "x-throughline-inside";
 pub const CWD_HEADER: &str = "x-throughline-cwd";
 
-/// What the daemon replies.
+/// The daemon's reply to a hook.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Reply {
-    /// What the hook prints, to the byte; may be empty.
+#[schema(as = Reply)]
+pub struct HookReply {
+    /// The exact text that the hook prints; may be empty.
     pub answer: String,
-    /// Why the answer carries nothing, for the log.
+    /// Why the answer is empty, for the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<String>,
-    /// What the answer shows. Whoever prints it notes this: only there it is known that it was shown.
+    /// What the answer shows. The process that prints it queues this, because only there it is
+    /// certain that the answer was shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>)]
     pub shown: Vec<FollowUp>,
 }
 
-/// Answers a request. What follows is carried out once the reply is on its way.
+/// Answers a payload. The caller runs the follow-up work once the reply is sent.
 pub fn reply_to_payload(
     store: &Store,
     settings: &ServeSettings,
     payload: &[u8],
     hints: &HookHints,
     now: Timestamp,
-) -> (Reply, Vec<FollowUp>) {
+) -> (HookReply, Vec<FollowUp>) {
     let event = match parse_payload(payload, hints) {
         Ok(event) => event,
-        Err(unknown) => return (Reply::silent(unknown.to_string()), Vec::new()),
+        Err(unknown) => return (HookReply::silent(unknown.to_string()), Vec::new()),
     };
-    match answer_event(store, settings, &event, now) {
-        Ok(answered) => {
-            let is_shown = |after: &FollowUp| {
-                matches!(after, FollowUp::Injected(_) | FollowUp::NotesGiven { .. })
+    match answer_event(store, settings, &event, AnswerMode::Once, now) {
+        Ok(outcome) => {
+            let is_shown = |follow_up: &FollowUp| {
+                matches!(
+                    follow_up,
+                    FollowUp::Injected(_) | FollowUp::NotesGiven { .. }
+                )
             };
-            let (shown, after) = answered.follow_ups.into_iter().partition(is_shown);
-            let reply = Reply {
-                answer: answered.answer.render(&event),
-                silence: answered.silence.map(HookSilence::reason),
+            let (shown, follow_ups) = outcome.follow_ups.into_iter().partition(is_shown);
+            let reply = HookReply {
+                answer: outcome.answer.render(&event),
+                silence: outcome.silence.map(HookSilence::reason),
                 shown,
             };
-            (reply, after)
+            (reply, follow_ups)
         }
         Err(error) => {
-            let reply = Reply {
+            let reply = HookReply {
                 answer: event.dialect.empty_answer().to_owned(),
-                ..Reply::silent(error.to_string())
+                ..HookReply::silent(error.to_string())
             };
             (reply, super::follow_up::follow_ups_of(&event))
         }
     }
 }
 
-impl Reply {
+impl HookReply {
     fn silent(why: String) -> Self {
         Self {
             silence: Some(why),
@@ -84,18 +89,18 @@ impl Reply {
 impl HookSilence {
     pub fn reason(self) -> String {
         match self {
-            Self::EventNotAnswered => "nothing is said at this event".to_owned(),
-            Self::Duplicate => "delivered before".to_owned(),
+            Self::EventNotAnswered => "this event takes no context".to_owned(),
+            Self::Duplicate => "duplicate event".to_owned(),
             Self::Off(off) => off.reason().to_owned(),
-            Self::NotFromUser => "no person sent it".to_owned(),
+            Self::NotFromUser => "not written by a person".to_owned(),
             Self::Recall(silence) => silence.reason().to_owned(),
-            Self::NothingRelevant => "nothing is worth saying".to_owned(),
-            Self::NoFolder => "the agent names no folder".to_owned(),
+            Self::NothingRelevant => "nothing relevant in memory".to_owned(),
+            Self::NoFolder => "the agent did not name its folder".to_owned(),
         }
     }
 }
 
-/// Returns the headers that say what is known.
+/// Returns the headers that carry the hints.
 pub fn headers_from_hints(hints: &HookHints) -> Vec<(&'static str, String)> {
     let flavor = |flavor: Option<Flavor>| flavor.map(|flavor| flavor.name().to_owned());
     let cwd = hints.cwd.as_ref();
@@ -113,7 +118,7 @@ pub fn headers_from_hints(hints: &HookHints) -> Vec<(&'static str, String)> {
     .collect()
 }
 
-/// Reads the headers; `header` returns the value of one.
+/// Reads the hints from headers; `header` returns the value of one.
 pub fn hints_from_headers<'a>(header: impl Fn(&str) -> Option<&'a str>) -> HookHints {
     let value = |name: &str| {
         header(name)

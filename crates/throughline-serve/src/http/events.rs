@@ -1,8 +1,8 @@
-//! Changes as they happen, as server-sent events.
+//! Changes of memory as server-sent events.
 //!
-//! Each listener reads the store's feed at its own pace, so nothing is queued for those that are slow. The id
-//! of an event says up to where its listener has heard: who comes back with it misses nothing, also of
-//! what other processes wrote meanwhile.
+//! Each listener reads the store's feed at its own pace, so nothing is queued for slow listeners.
+//! The id of an event is a cursor into the feed: a listener that reconnects with it misses nothing,
+//! including what other processes wrote in the meantime.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -20,50 +20,51 @@ use super::HttpState;
 use super::problem::Problem;
 use crate::ServeContext;
 
-/// How often the store is looked at.
+/// How often a listener reads the feed.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// Events of one look.
+/// Events that are read from the feed at once.
 const EVENTS_PER_POLL_MAX: usize = 256;
-/// Events that wait for a listener, and for how long.
+/// Events that may wait for a listener, and how long it may take to read one.
 const QUEUED_EVENTS_MAX: usize = 16;
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Changes as they happen: `memory_update` events. `Last-Event-ID` goes on where a listener was.
+/// Changes as they happen, as `memory_update` events. `Last-Event-ID` continues after the given
+/// event.
 #[utoipa::path(get, path = "/events", tag = "events",
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub async fn events(
-    State(front): State<HttpState>,
+    State(state): State<HttpState>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let Ok(seat) = std::sync::Arc::clone(&front.listeners).try_acquire_owned() else {
+    let Ok(seat) = std::sync::Arc::clone(&state.listeners).try_acquire_owned() else {
         return Err(Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
-            "too many listen already",
-            "try again when one has left",
+            "too many event listeners are connected",
+            "try again when one has disconnected",
         ));
     };
     let last = headers.get("last-event-id");
     let last = last.and_then(|value| value.to_str().ok()).unwrap_or("");
-    let heard = match EventCursor::parse(last, &front.boot_id) {
+    let heard = match EventCursor::parse(last, &state.boot_id) {
         Some(place) => place,
         None => {
-            front
-                .run_blocking(|desk| Ok(EventCursor::current(desk)?))
+            state
+                .run_blocking(|context| Ok(EventCursor::current(context)?))
                 .await?
         }
     };
     let (sender, stream) = mpsc::channel(QUEUED_EVENTS_MAX);
     tokio::spawn(async move {
         let _seat = seat;
-        stream_events(front, heard, sender).await;
+        stream_events(state, heard, sender).await;
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(alive))
 }
 
-/// Up to where a listener has heard.
+/// A listener's position in the feed of records, deletions and changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct EventCursor {
     feed: FeedPosition,
@@ -71,15 +72,16 @@ struct EventCursor {
 }
 
 impl EventCursor {
-    fn current(desk: &ServeContext) -> store::Result<Self> {
-        desk.changes.poll(&desk.store)?;
+    fn current(context: &ServeContext) -> store::Result<Self> {
+        context.changes.poll(&context.store)?;
         Ok(Self {
-            feed: desk.store.feed_end()?,
-            change_number: desk.changes.last_number(),
+            feed: context.store.feed_end()?,
+            change_number: context.changes.last_number(),
         })
     }
 
-    /// Reads an event's id. Changes of another run of the daemon count for nothing.
+    /// Parses an event id. Change numbers of another run of the daemon are meaningless and start at
+    /// 0.
     fn parse(id: &str, boot: &str) -> Option<Self> {
         let mut parts = id.splitn(4, '.');
         let record = parts.next()?.parse().ok()?;
@@ -100,13 +102,13 @@ impl EventCursor {
 
 type EventSender = mpsc::Sender<Result<Event, Infallible>>;
 
-/// Tells a listener of everything new, until it leaves or the daemon stops.
-async fn stream_events(front: HttpState, mut place: EventCursor, sender: EventSender) {
-    let mut stopping = front.stopping.clone();
+/// Sends new events to a listener until it disconnects or the daemon stops.
+async fn stream_events(state: HttpState, mut place: EventCursor, sender: EventSender) {
+    let mut stopping = state.stopping.clone();
     loop {
-        // Whoever listens needs us.
-        front.guard.record_activity();
-        let looked = read_new_events(&front, place).await;
+        // A connected listener keeps an idle daemon running.
+        state.guard.record_activity();
+        let looked = read_new_events(&state, place).await;
         let told = match looked {
             Ok((events, after)) => {
                 let is_full = events.len() >= EVENTS_PER_POLL_MAX;
@@ -117,7 +119,7 @@ async fn stream_events(front: HttpState, mut place: EventCursor, sender: EventSe
                 is_full
             }
             Err(problem) => {
-                tracing::warn!(?problem, "a listener hears nothing for now");
+                tracing::warn!(?problem, "cannot read the event feed");
                 false
             }
         };
@@ -134,7 +136,7 @@ async fn stream_events(front: HttpState, mut place: EventCursor, sender: EventSe
 
 async fn send_all(sender: &EventSender, events: Vec<Event>) -> bool {
     for event in events {
-        // One that does not read for so long is not there any more.
+        // A listener that reads nothing for so long is gone.
         if sender.send_timeout(Ok(event), SEND_TIMEOUT).await.is_err() {
             return false;
         }
@@ -143,19 +145,19 @@ async fn send_all(sender: &EventSender, events: Vec<Event>) -> bool {
 }
 
 async fn read_new_events(
-    front: &HttpState,
+    state: &HttpState,
     place: EventCursor,
 ) -> Result<(Vec<Event>, EventCursor), Problem> {
-    let boot = std::sync::Arc::clone(&front.boot_id);
-    front
-        .run_blocking(move |desk| {
+    let boot = std::sync::Arc::clone(&state.boot_id);
+    state
+        .run_blocking(move |context| {
             let mut after = place;
-            desk.changes.poll(&desk.store)?;
-            let changes = desk
+            context.changes.poll(&context.store)?;
+            let changes = context
                 .store
                 .changes_since(&mut after.feed, EVENTS_PER_POLL_MAX)?;
             let mut at = place;
-            // Row numbers may have gone back with what was forgotten.
+            // Deleting the latest rows makes row numbers go back.
             at.feed.record = at.feed.record.min(after.feed.record);
             at.feed.tombstone = at.feed.tombstone.min(after.feed.tombstone);
             let mut events = Vec::new();
@@ -174,7 +176,7 @@ async fn read_new_events(
                 let told = json!({ "change": "forgotten", "records": records });
                 events.push(event(&at.id(&boot), &told));
             }
-            for (number, changed, id) in desk.changes.changes_after(place.change_number) {
+            for (number, changed, id) in context.changes.changes_after(place.change_number) {
                 at.change_number = number;
                 events.push(event(
                     &at.id(&boot),

@@ -1,4 +1,4 @@
-//! Everything, as JSON Lines, while it is read.
+//! The export of memory as JSON Lines, streamed while it is read from the store.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -15,18 +15,18 @@ use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
-use super::extract::{Params, parse_time};
+use super::extract::{QueryParams, parse_time};
 use super::problem::Problem;
 
-/// How much is written at once, and how many of those may wait for the reader.
+/// The size of a chunk, and how many chunks may wait for the client.
 const CHUNK_BYTES: usize = 64 << 10;
 const CHUNKS_MAX: usize = 8;
-/// How long a client may take for one chunk.
+/// How long a client may take to read one chunk.
 const CHUNK_WAIT_MAX: Duration = Duration::from_secs(30);
-/// How long the export may wait for its client in all once the write-ahead log has outgrown its limit:
-/// the snapshot that is read keeps the log from being cut.
+/// How long the export may wait for its client in total once the write-ahead log has outgrown its
+/// limit: the snapshot that the export reads keeps the log from being truncated.
 const SNAPSHOT_WAIT_MAX: Duration = Duration::from_secs(2);
-/// How often the log is looked at while the client is waited for.
+/// How often the size of the log is checked while waiting for the client.
 const LOG_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -34,30 +34,31 @@ const LOG_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 #[into_params(parameter_in = Query)]
 pub struct ExportParams {
     #[param(inline)]
-    format: Option<Format>,
-    /// Only workspaces with this in their address or folder
+    format: Option<ExportFormat>,
+    /// Only workspaces whose key or folder contains this
     workspace: Option<String>,
-    /// Only from this time on: a day, or a time in RFC 3339
+    /// Only from this time on: a date, or a time in RFC 3339
     since: Option<String>,
-    /// Leave the agents' own logs out
+    /// Leave out the agents' archived logs
     without_logs: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+#[schema(as = Format)]
+pub enum ExportFormat {
     Jsonl,
 }
 
-/// Everything as JSON Lines, as `throughline import` reads it
+/// Export memory as JSON Lines, in the format that `throughline import` reads
 #[utoipa::path(get, path = "/memory/export", tag = "memory", params(ExportParams),
     responses((status = 200, content_type = "application/jsonl", body = String)))]
 pub async fn export(
-    State(front): State<HttpState>,
-    Params(params): Params<ExportParams>,
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<ExportParams>,
 ) -> Result<Response, Problem> {
-    let Some(Format::Jsonl) = params.format.or(Some(Format::Jsonl)) else {
-        return Err(Problem::internal("this format is not known"));
+    let Some(ExportFormat::Jsonl) = params.format.or(Some(ExportFormat::Jsonl)) else {
+        return Err(Problem::internal("unknown export format"));
     };
     let filter = ExportFilter {
         since: parse_time(params.since.as_deref())?,
@@ -65,17 +66,17 @@ pub async fn export(
         session: None,
         without_logs: params.without_logs.unwrap_or(false),
     };
-    let Ok(seat) = std::sync::Arc::clone(&front.exports).try_acquire_owned() else {
+    let Ok(seat) = std::sync::Arc::clone(&state.exports).try_acquire_owned() else {
         return Err(Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
-            "others are exporting already",
-            "try again when they are done",
+            "too many exports are running",
+            "try again when one has finished",
         ));
     };
     let (chunks, stream) = mpsc::channel(CHUNKS_MAX);
     tokio::task::spawn_blocking(move || {
         let _seat = seat;
-        let store = &front.context.store;
+        let store = &state.context.store;
         let mut out = ChunkWriter::new(chunks, || store.is_wal_over_limit());
         let problem = match store.export(&filter, &mut out, &|_, _| {}) {
             Ok(exported) if exported.damaged.is_empty() => None,
@@ -83,27 +84,27 @@ pub async fn export(
             Err(error) => Some(error.to_string()),
         };
         if let Some(problem) = problem {
-            tracing::warn!(%problem, "the export is not complete");
-            // The reader must not take what came for the whole.
+            tracing::warn!(%problem, "the export is incomplete");
+            // An aborted response tells the client that the export is incomplete.
             out.abort();
         }
-        // The snapshot is given up: what it held back can go.
+        // The snapshot is released, so the log can be truncated now.
         if store.is_wal_over_limit()
             && let Err(error) = store.truncate_wal()
         {
-            tracing::warn!(%error, "the write-ahead log is not emptied after an export");
+            tracing::warn!(%error, "cannot truncate the write-ahead log after an export");
         }
     });
     let body = Body::from_stream(ReceiverStream::new(stream));
     Ok(([(header::CONTENT_TYPE, "application/jsonl")], body).into_response())
 }
 
-/// Hands what is written to the client, and waits for it within the limits.
+/// Sends what is written to the client in chunks, and waits for the client within the limits.
 struct ChunkWriter<F> {
     runtime: Handle,
     chunks: mpsc::Sender<io::Result<Vec<u8>>>,
     buffer: Vec<u8>,
-    /// How long the client was waited for in all.
+    /// The total time spent waiting for the client.
     waited: Duration,
     is_log_over_limit: F,
 }
@@ -148,7 +149,7 @@ impl<F: Fn() -> bool> ChunkWriter<F> {
                 }
                 Ok(Err(_)) => {
                     let left = io::ErrorKind::BrokenPipe;
-                    return Err(io::Error::new(left, "the client has left"));
+                    return Err(io::Error::new(left, "the client disconnected"));
                 }
                 Err(_) => waited += LOG_CHECK_INTERVAL,
             }
@@ -159,28 +160,30 @@ impl<F: Fn() -> bool> ChunkWriter<F> {
         }
     }
 
-    /// Ends the answer with an error, so that the client does not take what came for the whole.
+    /// Ends the response with an error, so that the client does not mistake it for a complete
+    /// export.
     fn abort(self) {
         let chunks = self.chunks;
-        let cut = io::Error::other("the export was not finished");
+        let cut = io::Error::other("the export was aborted");
         if chunks.try_send(Err(cut)).is_err() {
-            // The queue is full: the error follows once the client has read what is in it.
+            // The queue is full, so the error follows once the client has read what is in it.
             self.runtime.spawn(async move {
-                let cut = io::Error::other("the export was not finished");
+                let cut = io::Error::other("the export was aborted");
                 let _left = chunks.send_timeout(Err(cut), CHUNK_WAIT_MAX).await;
             });
         }
     }
 }
 
-/// Says why an export is cut that has waited so long for one chunk to be read, and so long in all.
+/// Returns why an export has to be aborted, given how long it has waited for the current chunk and
+/// in total.
 fn abort_reason(
     chunk_wait: Duration,
     wait: Duration,
     is_log_over_limit: &dyn Fn() -> bool,
 ) -> Option<&'static str> {
     if chunk_wait >= CHUNK_WAIT_MAX {
-        Some("the client reads nothing")
+        Some("the client does not read")
     } else if wait >= SNAPSHOT_WAIT_MAX && is_log_over_limit() {
         Some("the client reads so slowly that the write-ahead log has outgrown its limit")
     } else {

@@ -1,4 +1,4 @@
-//! What a request brings, with refusals in our form.
+//! Extractors for requests, whose rejections are [`Problem`]s.
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 use super::problem::Problem;
 use crate::requests::RequestError;
 
-/// The query of an address.
+/// The query string of a URL.
 #[derive(Debug)]
-pub struct Params<T>(pub T);
+pub struct QueryParams<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -25,11 +25,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// A part of the address.
+/// The id in the path of a URL.
 #[derive(Debug)]
-pub struct Id(pub String);
+pub struct PathId(pub String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Id {
+impl<S: Send + Sync> FromRequestParts<S> for PathId {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -40,11 +40,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
-/// A body of JSON.
+/// A JSON body.
 #[derive(Debug)]
-pub struct Body<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
@@ -61,7 +61,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
-/// Reads how many are wanted: from 1 to `max`, `usual` unless said.
+/// Validates a limit: from 1 to `max`, `usual` if none is given.
 pub fn parse_limit(asked: Option<u32>, usual: usize, max: usize) -> Result<usize, RequestError> {
     let asked = asked.map_or(usual, |asked| usize::try_from(asked).unwrap_or(usize::MAX));
     if (1..=max).contains(&asked) {
@@ -69,11 +69,11 @@ pub fn parse_limit(asked: Option<u32>, usual: usize, max: usize) -> Result<usize
     }
     Err(RequestError::invalid(
         format!("{asked} is not between 1 and {max}"),
-        "ask for the rest in another request",
+        "request the rest separately",
     ))
 }
 
-/// Reads a time: RFC 3339, or a day.
+/// Parses a time in RFC 3339, or a date.
 pub fn parse_time(text: Option<&str>) -> Result<Option<Timestamp>, RequestError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -82,8 +82,8 @@ pub fn parse_time(text: Option<&str>) -> Result<Option<Timestamp>, RequestError>
     let read = text.parse().or_else(|_| day());
     read.map(Some).map_err(|_| {
         RequestError::invalid(
-            format!("{text:?} is no time"),
-            "write it like 2026-01-05 or 2026-01-05T09:00:00Z",
+            format!("{text:?} is not a valid time"),
+            "use a form like 2026-01-05 or 2026-01-05T09:00:00Z",
         )
     })
 }

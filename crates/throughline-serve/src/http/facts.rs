@@ -1,6 +1,4 @@
-//! Facts and pins.
-
-use std::path::Path;
+//! Routes for facts and pins.
 
 use axum::Json;
 use axum::extract::State;
@@ -10,32 +8,33 @@ use store::{FactFilter, FactScope};
 use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
-use super::extract::{Body, Params, parse_limit};
+use super::extract::{JsonBody, QueryParams, parse_limit};
 use super::problem::Problem;
 use super::views::FactView;
+use crate::kinds::FactKindName;
 use crate::prompt;
 use crate::requests::facts::{self, RememberRequest};
-use crate::requests::{AccessScope, RequestError, given};
+use crate::requests::{AccessScope, require_absolute, submitted};
 
-/// Facts of one list, at most.
+/// The most facts that one request may list.
 const LIST_MAX: usize = 1_000;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct FactsParams {
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose key or folder contains this
     workspace: Option<String>,
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
 }
 
-/// The facts that hold: pins and preferences first, then the latest
+/// List current facts: pins and preferences first, then the latest
 #[utoipa::path(get, path = "/memory/facts", tag = "facts", params(FactsParams),
     responses((status = 200, body = Vec<FactView>)))]
 pub async fn list(
-    State(front): State<HttpState>,
-    Params(params): Params<FactsParams>,
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<FactsParams>,
 ) -> Result<Json<Vec<FactView>>, Problem> {
     let filter = FactFilter {
         scope: match params.workspace.filter(|part| !part.is_empty()) {
@@ -46,91 +45,63 @@ pub async fn list(
         history: false,
         limit: parse_limit(params.limit, 100, LIST_MAX)?,
     };
-    let facts = front.run_blocking(move |desk| Ok(desk.store.facts(&filter)?));
+    let facts = state.run_blocking(move |context| Ok(context.store.facts(&filter)?));
     Ok(Json(facts.await?.into_iter().map(Into::into).collect()))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewFact {
+#[schema(as = NewFact)]
+pub struct RememberBody {
     /// At most 40 words
     #[schema(min_length = 1)]
     text: String,
-    /// The folder of the workspace it holds in; everywhere unless given
+    /// The folder of the workspace that the fact is about; without it the fact applies everywhere
     folder: Option<String>,
-    /// note unless given
-    kind: Option<FactKindName>,
+    /// `note` by default
+    #[schema(value_type = Option<FactKindName>)]
+    kind: Option<FactKind>,
     #[serde(default)]
     tags: Vec<String>,
     #[serde(default)]
     pinned: bool,
 }
 
-/// The kind of a fact
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FactKindName {
-    Preference,
-    Decision,
-    Correction,
-    Command,
-    Outcome,
-    Note,
-}
-
-impl From<FactKindName> for FactKind {
-    fn from(name: FactKindName) -> Self {
-        match name {
-            FactKindName::Preference => Self::Preference,
-            FactKindName::Decision => Self::Decision,
-            FactKindName::Correction => Self::Correction,
-            FactKindName::Command => Self::Command,
-            FactKindName::Outcome => Self::Outcome,
-            FactKindName::Note => Self::Note,
-        }
-    }
-}
-
 #[derive(Debug, Serialize, ToSchema)]
-pub struct FactKept {
+#[schema(as = FactKept)]
+pub struct FactStored {
     id: String,
-    /// It was known, and is counted once more
+    /// The fact was known already, and its count was increased
     repeated: bool,
-    /// Ids of the facts it takes the place of
+    /// Ids of the facts that it supersedes
     superseded: Vec<String>,
 }
 
-/// Keep a fact, as the user's word
-#[utoipa::path(post, path = "/memory/remember", tag = "facts", request_body = NewFact,
-    responses((status = 200, body = FactKept)))]
+/// Store a fact as a statement of the user
+#[utoipa::path(post, path = "/memory/remember", tag = "facts", request_body = RememberBody,
+    responses((status = 200, body = FactStored)))]
 pub async fn remember(
-    State(front): State<HttpState>,
-    Body(body): Body<NewFact>,
-) -> Result<Json<FactKept>, Problem> {
-    let kept = front.run_blocking(move |desk| {
-        let folder = body.folder.as_deref().map(Path::new);
-        if folder.is_some_and(|folder| !folder.is_absolute()) {
-            return Err(RequestError::invalid(
-                "the folder is no whole path",
-                "give it from the root on",
-            ));
-        }
+    State(state): State<HttpState>,
+    JsonBody(body): JsonBody<RememberBody>,
+) -> Result<Json<FactStored>, Problem> {
+    let kept = state.run_blocking(move |context| {
+        let folder = body.folder.as_deref().map(require_absolute).transpose()?;
         let workspace =
-            folder.map(|folder| prompt::workspace_of(&desk.store, &desk.settings, folder));
+            folder.map(|folder| prompt::workspace_of(&context.store, &context.settings, folder));
         let workspace = workspace.transpose()?;
-        given::require_captured(&desk.settings, workspace.as_ref())?;
+        submitted::require_captured(&context.settings, workspace.as_ref())?;
         let statement = RememberRequest {
             text: body.text,
-            kind: body.kind.map_or(FactKind::Note, Into::into),
+            kind: body.kind.unwrap_or(FactKind::Note),
             tags: body.tags,
             workspace,
             trust: Trust::User,
             pinned: body.pinned,
         };
-        facts::remember_fact(&desk.store, statement, desk.now())
+        facts::remember_fact(&context.store, statement, context.now())
     });
     let kept = kept.await?;
-    Ok(Json(FactKept {
+    Ok(Json(FactStored {
         id: kept.id.to_string(),
         repeated: kept.repeated,
         superseded: kept.superseded.iter().map(ToString::to_string).collect(),
@@ -142,7 +113,7 @@ pub async fn remember(
 pub struct PinBody {
     /// The id of a fact or of a record
     id: String,
-    /// false lets a pinned fact be an ordinary one again
+    /// `false` unpins the fact
     #[serde(default = "default_true")]
     #[schema(default = true)]
     pinned: bool,
@@ -153,28 +124,29 @@ const fn default_true() -> bool {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Pinned {
+#[schema(as = Pinned)]
+pub struct PinAnswer {
     /// The fact's id
     id: String,
     pinned: bool,
 }
 
-/// Pin a fact, or a record's words as one; or let it go
+/// Pin a fact, or the text of a record as a new fact; or unpin a fact
 #[utoipa::path(post, path = "/memory/pin", tag = "facts", request_body = PinBody,
-    responses((status = 200, body = Pinned)))]
+    responses((status = 200, body = PinAnswer)))]
 pub async fn pin(
-    State(front): State<HttpState>,
-    Body(body): Body<PinBody>,
-) -> Result<Json<Pinned>, Problem> {
+    State(state): State<HttpState>,
+    JsonBody(body): JsonBody<PinBody>,
+) -> Result<Json<PinAnswer>, Problem> {
     let pinned = body.pinned;
-    let id = front.run_blocking(move |desk| {
-        let (store, reach) = (&desk.store, AccessScope::unrestricted());
+    let id = state.run_blocking(move |context| {
+        let (store, scope) = (&context.store, AccessScope::unrestricted());
         if pinned {
-            facts::pin_item(store, &reach, &body.id, desk.now())
+            facts::pin_item(store, &scope, &body.id, context.now())
         } else {
-            facts::unpin_fact(store, &reach, &body.id)
+            facts::unpin_fact(store, &scope, &body.id)
         }
     });
     let id = id.await?;
-    Ok(Json(Pinned { id, pinned }))
+    Ok(Json(PinAnswer { id, pinned }))
 }

@@ -1,8 +1,9 @@
-//! Who may come in, and how much of it.
+//! Checks every request before it reaches a route: where it comes from, its token, its size and its
+//! rate.
 //!
-//! A web page in the user's browser can reach loopback too, so being here is no leave to read: the name
-//! that was asked for and the page that asks are looked at on every route, and over TCP only who has
-//! the token is let in. The socket lies in the user's own folder; who can open it is the user.
+//! A web page in the user's browser can scope loopback too. So the `Host` and `Origin` headers are
+//! checked on every route, and TCP requests need the token as well. The socket lies in the user's
+//! own folder, so a process that can open it acts for the user.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -20,20 +21,20 @@ use tokio::sync::Semaphore;
 use super::listen::ConnectionState;
 use super::{HttpState, Problem};
 
-/// How much may be asked.
+/// Limits on connections, requests and their sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
     pub body_bytes_max: usize,
-    /// Requests that are answered at once; others wait.
+    /// Requests that are answered concurrently; further ones wait.
     pub concurrent_requests_max: usize,
     /// Connections that may be open.
     pub connections_max: usize,
-    /// Listeners to events.
+    /// Listeners to the event stream.
     pub listeners_max: usize,
-    /// Requests in a second, and how many more at once after a rest.
+    /// Requests per second, and how many more in a burst after a pause.
     pub requests_per_second: f64,
     pub burst: f64,
-    /// How long a request may take once all of it is there.
+    /// How long answering a request may take once its body has arrived.
     pub timeout: Duration,
     /// How long a client may take to send the head of a request, and its body.
     pub head_timeout: Duration,
@@ -56,15 +57,15 @@ impl Default for HttpLimits {
     }
 }
 
-/// By which way a request came.
+/// The transport by which a request arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     Socket,
-    /// The port it came in by.
+    /// The local port.
     Tcp(u16),
 }
 
-/// What the guard knows.
+/// The token, the limits and the counters that requests are checked against.
 #[derive(Debug)]
 pub struct RequestGuard {
     token: RwLock<String>,
@@ -72,7 +73,7 @@ pub struct RequestGuard {
     request_slots: Semaphore,
     bucket: Mutex<RateBucket>,
     started: Instant,
-    /// When something was last asked, in milliseconds after the start.
+    /// The time of the latest request, in milliseconds after the start.
     last_activity_ms: AtomicU64,
 }
 
@@ -91,19 +92,19 @@ impl RequestGuard {
         }
     }
 
-    /// Notes that somebody needs us.
+    /// Records that the daemon is in use.
     pub fn record_activity(&self) {
         let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last_activity_ms.store(now, Ordering::Relaxed);
     }
 
-    /// Returns for how long nobody has asked for anything.
+    /// Returns the time since the latest request.
     pub fn idle_time(&self) -> Duration {
         let last = Duration::from_millis(self.last_activity_ms.load(Ordering::Relaxed));
         self.started.elapsed().saturating_sub(last)
     }
 
-    /// Lets in who has this token, and nobody else.
+    /// Replaces the token; requests with the old one are rejected.
     pub fn set_token(&self, token: String) {
         *self.token.write().unwrap_or_else(PoisonError::into_inner) = token;
     }
@@ -112,7 +113,7 @@ impl RequestGuard {
         self.started.elapsed()
     }
 
-    /// Takes all places in which requests are answered, so that none is answered any more.
+    /// Occupies every slot, so that no further request is answered.
     #[cfg(test)]
     pub fn hold_all_slots(&self) -> tokio::sync::SemaphorePermit<'_> {
         let all = u32::try_from(self.limits.concurrent_requests_max).unwrap();
@@ -136,7 +137,7 @@ impl RequestGuard {
     }
 }
 
-/// Holds what may still be asked.
+/// A token bucket that limits the rate of requests.
 #[derive(Debug)]
 struct RateBucket {
     tokens: f64,
@@ -156,30 +157,30 @@ impl RateBucket {
     }
 }
 
-/// Of a request that is rejected so much is read and thrown away, for so long: a client that is still
-/// sending would otherwise see a broken connection in place of the answer.
+/// How much of a rejected request is read and discarded, and for how long: a client that is still
+/// sending would otherwise see a broken connection instead of the response.
 const DISCARD_BYTES_MAX: usize = 8 << 20;
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Lets a request in, or says why not.
+/// Passes a request on to its route, or rejects it.
 ///
-/// The whole body is read before the request takes one of the places in which requests are answered, so
-/// a client that sends slowly or not at all keeps nobody from being answered.
+/// The whole body is read before the request takes one of the slots, so a client that sends slowly
+/// or not at all does not keep others from being answered.
 pub async fn guard_request(
-    State(front): State<HttpState>,
+    State(state): State<HttpState>,
     request: Request,
     next: Next,
 ) -> Response {
     let way = request.extensions().get::<Transport>().copied();
-    let limits = front.guard.limits;
+    let limits = state.guard.limits;
     let (parts, body) = request.into_parts();
-    if let Err(problem) = authorize(&front.guard, way, &parts.headers) {
+    if let Err(problem) = authorize(&state.guard, way, &parts.headers) {
         discard_body(body).await;
         return problem.into_response();
     }
     let path = parts.uri.path();
     if path != "/health" {
-        front.guard.record_activity();
+        state.guard.record_activity();
     }
     let is_urgent = way == Some(Transport::Socket) && is_urgent(path);
     let body = match read_body(body, &limits).await {
@@ -194,7 +195,7 @@ pub async fn guard_request(
     let answered = tokio::time::timeout(limits.timeout, async {
         let _place = match is_urgent {
             true => None,
-            false => front.guard.request_slots.acquire().await.ok(),
+            false => state.guard.request_slots.acquire().await.ok(),
         };
         next.run(request).await
     });
@@ -202,15 +203,15 @@ pub async fn guard_request(
         Ok(response) => response,
         Err(_) => Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
-            "the answer took too long",
-            "ask for less, or try again",
+            "the request timed out",
+            "request less, or try again",
         )
         .into_response(),
     }
 }
 
-/// Says whether a request of our own commands is answered at once, however many others wait: an agent
-/// waits for its hook, and the daemon must be stoppable while it is busy.
+/// Returns whether a request is answered without waiting for a slot: an agent waits for its hook,
+/// and the daemon must be stoppable while it is busy.
 fn is_urgent(path: &str) -> bool {
     path == crate::hook::wire::HOOK_PATH || path.starts_with("/daemon/")
 }
@@ -243,7 +244,7 @@ pub async fn read_body(body: Body, limits: &HttpLimits) -> Result<Bytes, Problem
     }
 }
 
-/// Reads the rest of a rejected request and throws it away, as far as the limits go.
+/// Reads the rest of a rejected request and discards it, within the limits.
 async fn discard_body(body: Body) {
     let read = async {
         let mut body = Limited::new(body, DISCARD_BYTES_MAX);
@@ -254,7 +255,7 @@ async fn discard_body(body: Body) {
     }
 }
 
-/// Adds what keeps browsers from guessing and keeping.
+/// Adds headers that keep browsers from sniffing, caching and framing responses.
 pub async fn add_security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -268,7 +269,7 @@ pub async fn add_security_headers(request: Request, next: Next) -> Response {
     response
 }
 
-/// Checks the host that a request names and the page that it comes from.
+/// Checks the `Host` and `Origin` headers of a request.
 pub fn check_host_and_origin(way: Transport, headers: &HeaderMap) -> Result<(), Problem> {
     let rejected = |why: &str| Problem::new(StatusCode::FORBIDDEN, why);
     if !is_allowed_host(way, headers) {
@@ -286,13 +287,13 @@ fn authorize(
     headers: &HeaderMap,
 ) -> Result<(), Problem> {
     let Some(way) = way else {
-        return Err(Problem::internal("the request came by no known listener"));
+        return Err(Problem::internal("the request has no known transport"));
     };
     check_host_and_origin(way, headers)?;
     if matches!(way, Transport::Tcp(_)) && !gate.has_valid_token(headers) {
         return Err(Problem::with_hint(
             StatusCode::UNAUTHORIZED,
-            "the token is missing or wrong",
+            "missing or invalid token",
             "send `Authorization: Bearer TOKEN` with the token in daemon.token in Throughline's folder",
         ));
     }
@@ -322,7 +323,8 @@ fn is_allowed_host(way: Transport, headers: &HeaderMap) -> bool {
     })
 }
 
-/// A page may ask only where it is our own. Programs send no origin.
+/// A web page may send requests only from our own origin. Programs other than browsers send no
+/// `Origin` header.
 fn is_allowed_origin(way: Transport, headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
     if matches!(said("sec-fetch-site"), Some(b"cross-site" | b"same-site")) {

@@ -1,4 +1,4 @@
-//! How the daemon is doing, and its end.
+//! Routes for the daemon's health, shutdown and token.
 
 use std::path::Path;
 
@@ -14,8 +14,9 @@ use super::problem::Problem;
 use crate::daemon::home;
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Health {
-    /// ok
+#[schema(as = Health)]
+pub struct HealthAnswer {
+    /// Always `ok`
     status: &'static str,
     version: &'static str,
     pid: u32,
@@ -24,70 +25,70 @@ pub struct Health {
     records: u64,
     facts: u64,
     pins: u64,
-    /// When something was last said or done that memory knows of
+    /// The time of the latest record
     last: Option<String>,
     encrypted: bool,
 }
 
-/// How the daemon is doing
-#[utoipa::path(get, path = "/health", tag = "daemon", responses((status = 200, body = Health)))]
-pub async fn health(State(front): State<HttpState>) -> Result<Json<Health>, Problem> {
-    let counts = front
-        .run_blocking(|desk| Ok(desk.store.counts(None)?))
+/// The state of the daemon and the size of its memory
+#[utoipa::path(get, path = "/health", tag = "daemon", responses((status = 200, body = HealthAnswer)))]
+pub async fn health(State(state): State<HttpState>) -> Result<Json<HealthAnswer>, Problem> {
+    let counts = state
+        .run_blocking(|context| Ok(context.store.counts(None)?))
         .await?;
-    Ok(Json(Health {
+    Ok(Json(HealthAnswer {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),
         pid: std::process::id(),
-        uptime_s: front.guard.uptime().as_secs(),
+        uptime_s: state.guard.uptime().as_secs(),
         sessions: counts.sessions,
         records: counts.records,
         facts: counts.facts,
         pins: counts.pins,
         last: counts.last.map(|at| at.to_string()),
-        encrypted: front.context.store.is_encrypted(),
+        encrypted: state.context.store.is_encrypted(),
     }))
 }
 
-/// Stop the daemon. Only over the socket.
+/// Stop the daemon. Accepted over the socket only.
 #[utoipa::path(post, path = "/daemon/stop", tag = "daemon",
     responses((status = 202, description = "It stops")))]
 pub async fn stop(
-    State(front): State<HttpState>,
+    State(state): State<HttpState>,
     Extension(way): Extension<Transport>,
 ) -> Result<StatusCode, Problem> {
     require_socket(way, "`throughline serve --stop` stops the daemon")?;
-    front.daemon.stop();
+    state.daemon.stop();
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Make another token; the old one opens nothing any more. Only over the socket.
+/// Create a new token; the old one becomes invalid. Accepted over the socket only.
 #[utoipa::path(post, path = "/daemon/token", tag = "daemon",
     responses((status = 204, description = "The new one is in `daemon.token`")))]
 pub async fn new_token(
-    State(front): State<HttpState>,
+    State(state): State<HttpState>,
     Extension(way): Extension<Transport>,
 ) -> Result<StatusCode, Problem> {
-    require_socket(way, "`throughline serve --new-token` makes another token")?;
-    let made = front
-        .run_blocking(|desk| {
-            let folder = desk.store.path().parent();
+    require_socket(way, "`throughline serve --new-token` creates a new token")?;
+    let made = state
+        .run_blocking(|context| {
+            let folder = context.store.path().parent();
             Ok(home::rotate_token(folder.unwrap_or(Path::new("."))))
         })
         .await?;
     let token = made.map_err(|error| Problem::internal(error.to_string()))?;
-    front.guard.set_token(token);
+    state.guard.set_token(token);
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Refuses who is not one of the user's own commands.
+/// Rejects requests that did not come over the user's own socket.
 fn require_socket(way: Transport, hint: &'static str) -> Result<(), Problem> {
     if way == Transport::Socket {
         return Ok(());
     }
     Err(Problem::with_hint(
         StatusCode::FORBIDDEN,
-        "this is for the user's own commands, over the socket",
+        "this route is only available over the Unix socket",
         hint,
     ))
 }

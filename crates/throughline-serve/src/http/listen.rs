@@ -1,8 +1,8 @@
-//! Connections: few enough, not too slow, and ended in good order.
+//! Accepts and serves connections, within limits, until the daemon stops.
 //!
-//! A listener that has as many connections as it may have closes one that waits for its client, rather
-//! than keep the next client waiting: first those from which no request was ever accepted, then those
-//! that were answered; never one that is being answered.
+//! A listener that is at its connection limit closes a connection that waits for its client, rather
+//! than keep the next client waiting: first one that has not sent a valid request yet, then one
+//! whose requests have been answered; never one with a request in progress.
 
 use std::io;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ use tower::ServiceExt;
 
 use super::guard::{HttpLimits, Transport};
 
-/// How long connections may go on when the daemon stops.
+/// How long open connections may take to finish when the daemon stops.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
-/// How long to wait after nothing could be accepted: the process has no files left.
+/// How long to wait after a failed accept: usually the process is out of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Where connections come in.
+/// A listening socket.
 #[derive(Debug)]
 pub enum HttpListener {
     Socket(UnixListener),
     Tcp(TcpListener, u16),
 }
 
-/// Serves until `stopping` turns true, then lets what is being answered finish.
+/// Serves connections until `stopping` turns true, then lets requests in progress finish.
 pub async fn serve_listener(
     listener: HttpListener,
     router: Router,
@@ -51,13 +51,13 @@ pub async fn serve_listener(
                     let state = ConnectionState::default();
                     let serve = serve_connection(stream, way, router.clone(), limits, stopping.clone(), state.clone());
                     connections.add(state, serve).await;
-                    // The request is usually there already: it is answered before the next
-                    // connection is taken, which another thread may have time for.
+                    // The request has usually arrived already: it is answered before this thread
+                    // accepts the next connection, which another thread may be free to take.
                     tokio::task::yield_now().await;
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not accepted");
+                    tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             },
@@ -68,7 +68,7 @@ pub async fn serve_listener(
         .await
         .is_err()
     {
-        tracing::warn!("connections were cut that did not end");
+        tracing::warn!("closed connections that did not finish in time");
     }
 }
 
@@ -76,12 +76,12 @@ const NO_REQUEST_YET: u8 = 0;
 const ANSWERING: u8 = 1;
 const IDLE: u8 = 2;
 
-/// What a connection does at the moment, shared by the listener and the guard.
+/// The state of a connection, shared by the listener and the guard.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionState(Arc<AtomicU8>);
 
 impl ConnectionState {
-    /// Notes that a request of this connection is being answered, until the result is dropped.
+    /// Marks the connection as answering a request until the result is dropped.
     pub fn start_answering(&self) -> AnsweringGuard {
         self.0.store(ANSWERING, Ordering::Release);
         AnsweringGuard(self.clone())
@@ -92,7 +92,7 @@ impl ConnectionState {
     }
 }
 
-/// Marks a connection as one that is being answered.
+/// Resets the state of a connection when its answer is done.
 #[derive(Debug)]
 pub struct AnsweringGuard(ConnectionState);
 
@@ -118,8 +118,8 @@ impl ConnectionPool {
         }
     }
 
-    /// Serves a connection. Where there are too many, one is closed that waits for its client; where
-    /// all are being answered, the new one waits for the first of them.
+    /// Serves a connection. At the limit a connection that waits for its client is closed; if all
+    /// have requests in progress, the new one waits for the first of them to end.
     async fn add(
         &mut self,
         state: ConnectionState,
@@ -152,7 +152,7 @@ impl ConnectionPool {
 trait ConnectionStream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ConnectionStream for T {}
 
-/// Returns the next connection; none where somebody else than the user knocks.
+/// Returns the next connection, or `None` if it belongs to another user or another machine.
 async fn accept_connection(
     listener: &HttpListener,
 ) -> io::Result<Option<(Box<dyn ConnectionStream>, Transport)>> {
@@ -225,7 +225,7 @@ mod tests {
         builder.enable_time().build().unwrap()
     }
 
-    /// Stays open until it is aborted.
+    /// A connection that stays open until it is aborted.
     async fn stalled() {
         std::future::pending::<()>().await;
     }

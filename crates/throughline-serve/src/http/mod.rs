@@ -1,9 +1,10 @@
-//! Memory over HTTP, for our own commands on a socket and for the user's other programs on loopback.
+//! Memory over HTTP: for our own commands on a Unix socket, and for the user's other programs on
+//! loopback.
 //!
-//! [`guard`] stands before every route: where a request comes from, whether it may, and how much of it.
-//! Each resource has a file; [`views`] is what goes over the wire. Handlers only translate: what is
-//! asked is answered by [`crate::requests`], on threads where waiting harms nobody. [`listen`] accepts
-//! connections, [`openapi`] describes it all, out of the same code.
+//! [`guard`] checks every request before it reaches a route. Each resource has a file, and
+//! [`views`] holds the JSON types that they share. Handlers only translate: [`crate::requests`]
+//! answers, on threads that may block. [`listen`] accepts connections, and [`openapi`] generates
+//! the API description from the handlers.
 
 #![expect(
     unused_qualifications,
@@ -46,7 +47,7 @@ use crate::requests::RequestError;
 
 const EXPORTS_MAX: usize = 2;
 
-/// What every route works with.
+/// The state that all routes share.
 #[derive(Clone, Debug)]
 pub struct HttpState {
     pub context: ServeContext,
@@ -54,13 +55,13 @@ pub struct HttpState {
     pub daemon: DaemonHandle,
     /// Turns true when the daemon stops.
     pub stopping: watch::Receiver<bool>,
-    /// Listeners that may be there at once.
+    /// Limits concurrent event listeners.
     listeners: Arc<Semaphore>,
-    /// Exports that may run at once: each holds a moment of the store.
+    /// Limits concurrent exports, because each holds a snapshot of the store.
     exports: Arc<Semaphore>,
-    /// Tells one run of the daemon from another.
+    /// Identifies this run of the daemon in event ids.
     boot_id: Arc<str>,
-    /// What the daemon was started from.
+    /// The files that the daemon was started from.
     pub startup_files: Arc<StartupFiles>,
 }
 
@@ -86,19 +87,19 @@ impl HttpState {
         }
     }
 
-    /// Answers on a thread where waiting harms nobody.
+    /// Runs `answer` on a thread that may block.
     pub async fn run_blocking<T: Send + 'static>(
         &self,
         answer: impl FnOnce(&ServeContext) -> Result<T, RequestError> + Send + 'static,
     ) -> Result<T, Problem> {
-        let desk = self.context.clone();
-        let answered = tokio::task::spawn_blocking(move || answer(&desk)).await;
-        Ok(answered.map_err(|_| Problem::internal("the answer was not finished"))??)
+        let context = self.context.clone();
+        let answered = tokio::task::spawn_blocking(move || answer(&context)).await;
+        Ok(answered.map_err(|_| Problem::internal("the request handler failed"))??)
     }
 }
 
-/// Returns every route, guarded.
-pub fn router(front: &HttpState) -> Router {
+/// Returns all routes behind the guard.
+pub fn router(state: &HttpState) -> Router {
     let (routes, description) = routes_and_description();
     let description = Arc::new(openapi::document_json(description));
     routes
@@ -106,13 +107,13 @@ pub fn router(front: &HttpState) -> Router {
             "/openapi.json",
             axum::routing::get(move || openapi::serve_document(Arc::clone(&description))),
         )
-        .with_state(front.clone())
-        .nest_service("/mcp", mcp_service(front))
+        .with_state(state.clone())
+        .nest_service("/mcp", mcp_service(state))
         .fallback(problem::route_not_found)
         .method_not_allowed_fallback(problem::method_not_allowed)
-        .layer(DefaultBodyLimit::max(front.guard.limits.body_bytes_max))
+        .layer(DefaultBodyLimit::max(state.guard.limits.body_bytes_max))
         .layer(from_fn(guard::add_security_headers))
-        .layer(from_fn_with_state(front.clone(), guard::guard_request))
+        .layer(from_fn_with_state(state.clone(), guard::guard_request))
 }
 
 fn routes_and_description() -> (Router<HttpState>, utoipa::openapi::OpenApi) {
@@ -138,13 +139,13 @@ fn routes_and_description() -> (Router<HttpState>, utoipa::openapi::OpenApi) {
         .split_for_parts()
 }
 
-/// Every request stands for itself, so nothing piles up for clients that went away.
-fn mcp_service(front: &HttpState) -> StreamableHttpService<McpServer, LocalSessionManager> {
+/// Serves MCP without sessions, so nothing accumulates for clients that have disconnected.
+fn mcp_service(state: &HttpState) -> StreamableHttpService<McpServer, LocalSessionManager> {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(front.guard.limits.body_bytes_max);
-    let server = McpServer::new(front.context.clone(), ClientFolder::FromHeader);
+        .with_max_request_body_bytes(state.guard.limits.body_bytes_max);
+    let server = McpServer::new(state.context.clone(), ClientFolder::FromHeader);
     StreamableHttpService::new(
         move || Ok(server.clone()),
         LocalSessionManager::default().into(),

@@ -1,4 +1,4 @@
-//! The description of it all, made of the same code that answers.
+//! The OpenAPI description, generated from the handlers.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use utoipa::openapi::{
     Components, Content, Info, License, OpenApi, OpenApiBuilder, Ref, ResponseBuilder,
 };
 
-/// What every route may answer besides what it is for.
+/// Error statuses that any route may return.
 const PROBLEM_STATUSES: &[(&str, &str)] = &[
-    ("400", "The request is not right"),
-    ("401", "The token is missing or wrong"),
-    ("403", "It is not allowed, or comes from elsewhere"),
-    ("404", "There is no such thing"),
-    ("413", "The request is too large"),
+    ("400", "Invalid request"),
+    ("401", "Missing or invalid token"),
+    ("403", "Not allowed, or sent from another origin"),
+    ("404", "Not found"),
+    ("413", "The request body is too large"),
     ("415", "The body is not JSON"),
     ("429", "Too many requests"),
-    ("500", "A mistake of ours"),
-    ("503", "It took too long, or the store cannot be written"),
+    ("500", "Internal error"),
+    ("503", "Timeout, or the store is not writable"),
     ("507", "The disk is full"),
 ];
 
-/// Returns the head of the description.
+/// Returns the description without routes.
 pub fn base_document() -> OpenApi {
     let mut components = Components::new();
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
@@ -45,7 +45,7 @@ pub fn base_document() -> OpenApi {
         .build()
 }
 
-/// Returns the description as JSON, with the problems that every route may answer.
+/// Returns the description as JSON, with the errors that every route may return.
 pub fn document_json(mut description: OpenApi) -> String {
     register_problem(&mut description);
     for item in description.paths.paths.values_mut() {

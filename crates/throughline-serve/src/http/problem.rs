@@ -1,4 +1,4 @@
-//! Errors as RFC 9457 has them.
+//! Error responses in the format of RFC 9457.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,10 +7,10 @@ use utoipa::ToSchema;
 
 use crate::requests::RequestError;
 
-/// What went wrong, and the way out.
+/// An error, and what to do about it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Problem {
-    /// Names the kind of problem
+    /// The kind of problem
     #[serde(rename = "type")]
     #[schema(example = "about:blank")]
     kind: &'static str,
@@ -59,7 +59,7 @@ impl From<RequestError> for Problem {
             RequestError::Store(error) if error.is_disk_full() => StatusCode::INSUFFICIENT_STORAGE,
             RequestError::Store(error) if error.is_read_only() => StatusCode::SERVICE_UNAVAILABLE,
             RequestError::Store(error) => {
-                tracing::warn!(%error, "a request was not answered");
+                tracing::warn!(%error, "the request failed");
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         };
@@ -96,13 +96,13 @@ impl IntoResponse for Problem {
 
 pub async fn route_not_found() -> Problem {
     let hint = "GET /openapi.json lists the routes";
-    Problem::with_hint(StatusCode::NOT_FOUND, "there is no such route", hint)
+    Problem::with_hint(StatusCode::NOT_FOUND, "no such route", hint)
 }
 
 pub async fn method_not_allowed() -> Problem {
     Problem::with_hint(
         StatusCode::METHOD_NOT_ALLOWED,
-        "the route does not know this method",
-        "the header Allow lists those it knows",
+        "method not allowed for this route",
+        "the Allow header lists the allowed methods",
     )
 }

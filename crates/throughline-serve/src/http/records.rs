@@ -1,4 +1,4 @@
-//! Records: given, read, forgotten.
+//! Routes that add, read and delete records.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +10,28 @@ use store::forget::Traces;
 use utoipa::ToSchema;
 
 use super::HttpState;
-use super::extract::{Body, Id, parse_time};
+use super::extract::{JsonBody, PathId, parse_time};
 use super::problem::Problem;
-use super::views::Record;
+use super::views::RecordView;
 use crate::kinds::RecordTypeName;
 use crate::requests::find::find_record;
-use crate::requests::given::{self, SubmittedRecord};
+use crate::requests::submitted::{self, SubmittedRecord};
 use crate::requests::{AccessScope, facts};
 
-/// A record to keep.
+/// A record to store.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRecord {
-    /// The session it belongs to, as AGENT:ID; of a session that is known the ID is enough
+    /// The session that it belongs to, as AGENT:ID; for a known session the ID is enough
     #[schema(example = "claude:5f2b", max_length = 200)]
     session_id: String,
     #[serde(rename = "type")]
     kind: RecordTypeName,
     #[schema(min_length = 1)]
     content: String,
-    /// When it was said or done, in RFC 3339; now unless given
+    /// When it happened, in RFC 3339; now by default
     at: Option<String>,
-    /// Your own name for it: sent again with the same name it is stored once
+    /// Your own id for it: a record that is sent again with the same key is stored once
     #[schema(max_length = 200)]
     key: Option<String>,
     /// The folder that the session works in
@@ -45,21 +45,22 @@ pub struct NewRecord {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct RecordKept {
+#[schema(as = RecordKept)]
+pub struct RecordStored {
     id: String,
-    /// It was there already, or was forgotten and stays so
+    /// The record was stored before, or was forgotten and stays so
     known: bool,
 }
 
-/// Keep a record. When the answer comes it is on disk.
+/// Store a record. The response is sent once the record is on disk.
 #[utoipa::path(post, path = "/memory/record", tag = "memory", request_body = NewRecord,
-    responses((status = 201, body = RecordKept)))]
+    responses((status = 201, body = RecordStored)))]
 pub async fn give(
-    State(front): State<HttpState>,
-    Body(body): Body<NewRecord>,
-) -> Result<(StatusCode, Json<RecordKept>), Problem> {
-    let kept = front
-        .run_blocking(move |desk| {
+    State(state): State<HttpState>,
+    JsonBody(body): JsonBody<NewRecord>,
+) -> Result<(StatusCode, Json<RecordStored>), Problem> {
+    let kept = state
+        .run_blocking(move |context| {
             let given = SubmittedRecord {
                 at: parse_time(body.at.as_deref())?,
                 session: body.session_id,
@@ -72,13 +73,18 @@ pub async fn give(
                 tags: body.tags,
                 metadata: body.metadata,
             };
-            given::store_submitted(&desk.store, &desk.settings, vec![given], desk.now())
+            submitted::store_submitted(
+                &context.store,
+                &context.settings,
+                vec![given],
+                context.now(),
+            )
         })
         .await?;
     let kept = kept
         .first()
-        .ok_or_else(|| Problem::internal("nothing was kept"))?;
-    let answer = RecordKept {
+        .ok_or_else(|| Problem::internal("the record was not stored"))?;
+    let answer = RecordStored {
         id: kept.id.to_string(),
         known: kept.known,
     };
@@ -88,36 +94,46 @@ pub async fn give(
 /// Read a record
 #[utoipa::path(get, path = "/memory/record/{id}", tag = "memory",
     params(("id" = String, Path, description = "The record's id")),
-    responses((status = 200, body = Record)))]
-pub async fn get(State(front): State<HttpState>, Id(id): Id) -> Result<Json<Record>, Problem> {
-    let record =
-        front.run_blocking(move |desk| find_record(&desk.store, &AccessScope::unrestricted(), &id));
+    responses((status = 200, body = RecordView)))]
+pub async fn get(
+    State(state): State<HttpState>,
+    PathId(id): PathId,
+) -> Result<Json<RecordView>, Problem> {
+    let record = state.run_blocking(move |context| {
+        find_record(&context.store, &AccessScope::unrestricted(), &id)
+    });
     Ok(Json(record.await?.into()))
 }
 
-/// What was forgotten
+/// What was deleted
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ForgottenView {
     records: usize,
     facts: usize,
     sessions: usize,
-    /// No byte of it is left in our files; else another process still reads the old state
+    /// Whether every trace is gone from the store's files; otherwise another process still reads
+    /// the old state
     traces_cleared: bool,
-    /// The agents' own files that still hold it
+    /// The agents' own files that still contain it
     sources: Vec<String>,
 }
 
-/// Forget a record or a fact for good, with what was derived from it
+/// Permanently delete a record or a fact, with everything derived from it
 #[utoipa::path(delete, path = "/memory/record/{id}", tag = "memory",
     params(("id" = String, Path, description = "The id of a record or of a fact")),
     responses((status = 200, body = ForgottenView)))]
 pub async fn forget(
-    State(front): State<HttpState>,
-    Id(id): Id,
+    State(state): State<HttpState>,
+    PathId(id): PathId,
 ) -> Result<Json<ForgottenView>, Problem> {
-    let forgotten = front
-        .run_blocking(move |desk| {
-            facts::forget_item(&desk.store, &AccessScope::unrestricted(), &id, desk.now())
+    let forgotten = state
+        .run_blocking(move |context| {
+            facts::forget_item(
+                &context.store,
+                &AccessScope::unrestricted(),
+                &id,
+                context.now(),
+            )
         })
         .await?;
     Ok(Json(ForgottenView {

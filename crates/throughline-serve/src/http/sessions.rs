@@ -1,4 +1,4 @@
-//! Sessions and their timelines.
+//! Routes for sessions and their timelines.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,11 +7,12 @@ use store::SessionFilter;
 use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
-use super::extract::{Id, Params, parse_limit, parse_time};
+use super::extract::{PathId, QueryParams, parse_limit, parse_time};
 use super::problem::Problem;
-use super::views::{Record, Session};
+use super::views::{RecordView, SessionView};
 use crate::requests::AccessScope;
 use crate::requests::find::find_session;
+use crate::requests::sessions::list_sessions;
 
 const LIST_MAX: usize = 1_000;
 const PAGE_MAX: usize = 500;
@@ -21,24 +22,24 @@ const FROM_MAX: usize = 1_000_000_000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SessionsParams {
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose key or folder contains this
     workspace: Option<String>,
-    /// Only from this time on: a day, or a time in RFC 3339
+    /// Only from this time on: a date, or a time in RFC 3339
     since: Option<String>,
-    /// Subagents too
+    /// Include subagents
     all: Option<bool>,
     #[param(minimum = 1, maximum = 1000, default = 50)]
     limit: Option<u32>,
 }
 
-/// The sessions, the latest first
+/// List sessions, latest first
 #[utoipa::path(get, path = "/sessions", tag = "sessions", params(SessionsParams),
-    responses((status = 200, body = Vec<Session>)))]
+    responses((status = 200, body = Vec<SessionView>)))]
 pub async fn list(
-    State(front): State<HttpState>,
-    Params(params): Params<SessionsParams>,
-) -> Result<Json<Vec<Session>>, Problem> {
-    let listed = front.run_blocking(move |desk| {
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<SessionsParams>,
+) -> Result<Json<Vec<SessionView>>, Problem> {
+    let listed = state.run_blocking(move |context| {
         let filter = SessionFilter {
             workspace: params.workspace.filter(|part| !part.is_empty()),
             since: parse_time(params.since.as_deref())?,
@@ -46,21 +47,25 @@ pub async fn list(
             limit: parse_limit(params.limit, 50, LIST_MAX)?,
             ..SessionFilter::default()
         };
-        Ok(desk.store.sessions(&filter)?)
+        Ok(list_sessions(
+            &context.store,
+            &AccessScope::unrestricted(),
+            &filter,
+        )?)
     });
     Ok(Json(listed.await?.into_iter().map(Into::into).collect()))
 }
 
-/// A session with what remains of it
+/// A session with its digest, summary and subagents
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SessionAnswer {
-    session: Session,
-    /// The digest, once it has one
+    session: SessionView,
+    /// The digest, if there is one
     #[schema(value_type = Option<Object>)]
     digest: Option<serde_json::Value>,
-    /// The running summary, where there is one
+    /// The running summary, if there is one
     summary: Option<String>,
-    subagents: Vec<Session>,
+    subagents: Vec<SessionView>,
 }
 
 /// Read a session
@@ -68,11 +73,11 @@ pub struct SessionAnswer {
     params(("id" = String, Path, description = "The session's id or the beginning of it")),
     responses((status = 200, body = SessionAnswer)))]
 pub async fn get(
-    State(front): State<HttpState>,
-    Id(id): Id,
+    State(state): State<HttpState>,
+    PathId(id): PathId,
 ) -> Result<Json<SessionAnswer>, Problem> {
-    let read = front.run_blocking(move |desk| {
-        let store = &desk.store;
+    let read = state.run_blocking(move |context| {
+        let store = &context.store;
         let session = find_session(store, &AccessScope::unrestricted(), &id)?;
         let digest = store.digest(&session.id)?;
         let subagents = store.subagents(&session.id)?;
@@ -90,7 +95,7 @@ pub async fn get(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TimelineParams {
-    /// How many records to pass over
+    /// The number of records to skip
     #[param(minimum = 0, maximum = 1000000000, default = 0)]
     from: Option<u32>,
     #[param(minimum = 1, maximum = 500, default = 100)]
@@ -99,8 +104,8 @@ pub struct TimelineParams {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Timeline {
-    records: Vec<Record>,
-    /// There is more: ask again with this as `from`
+    records: Vec<RecordView>,
+    /// If there are more records: the `from` of the next page
     next: Option<usize>,
 }
 
@@ -109,18 +114,18 @@ pub struct Timeline {
     params(("id" = String, Path, description = "The session's id or the beginning of it"), TimelineParams),
     responses((status = 200, body = Timeline)))]
 pub async fn timeline(
-    State(front): State<HttpState>,
-    Id(id): Id,
-    Params(params): Params<TimelineParams>,
+    State(state): State<HttpState>,
+    PathId(id): PathId,
+    QueryParams(params): QueryParams<TimelineParams>,
 ) -> Result<Json<Timeline>, Problem> {
     let from = match params.from.unwrap_or(0) {
         0 => 0,
         from => parse_limit(Some(from), 0, FROM_MAX)?,
     };
     let limit = parse_limit(params.limit, 100, PAGE_MAX)?;
-    let records = front.run_blocking(move |desk| {
-        let session = find_session(&desk.store, &AccessScope::unrestricted(), &id)?;
-        Ok(desk.store.timeline(&session.id, from, limit + 1)?)
+    let records = state.run_blocking(move |context| {
+        let session = find_session(&context.store, &AccessScope::unrestricted(), &id)?;
+        Ok(context.store.timeline(&session.id, from, limit + 1)?)
     });
     let mut records = records.await?;
     let is_more = records.len() > limit;

@@ -1,4 +1,4 @@
-//! Summaries written now, and conversations made shorter.
+//! Routes that write a summary and compact a conversation.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
-use super::extract::{Body, Params};
+use super::extract::{JsonBody, QueryParams};
 use super::problem::Problem;
 use crate::requests::compact::{compact_session, outcome_json};
 use crate::requests::find::find_session;
@@ -17,37 +17,38 @@ use crate::requests::{AccessScope, RequestError};
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SummarizeParams {
-    /// The session's id or the beginning of it
+    /// The session's id or a unique prefix of it
     session_id: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Summarized {
+#[schema(as = Summarized)]
+pub struct SummarizeAnswer {
     session_id: String,
     version: u64,
-    /// Where the summary lies
+    /// The summary's file
     path: String,
     text: String,
 }
 
-/// Write the summary of a session now, without a model
+/// Update the summary of a session now, without a model
 #[utoipa::path(post, path = "/memory/summarize", tag = "sessions", params(SummarizeParams),
-    responses((status = 200, body = Summarized)))]
+    responses((status = 200, body = SummarizeAnswer)))]
 pub async fn summarize(
-    State(front): State<HttpState>,
-    Params(params): Params<SummarizeParams>,
-) -> Result<Json<Summarized>, Problem> {
-    let done = front.run_blocking(move |desk| {
-        let store = &desk.store;
-        let settings = desk
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<SummarizeParams>,
+) -> Result<Json<SummarizeAnswer>, Problem> {
+    let done = state.run_blocking(move |context| {
+        let store = &context.store;
+        let settings = context
             .settings
             .summary
             .as_ref()
             .filter(|_| !store.is_encrypted());
         let Some(settings) = settings else {
             return Err(RequestError::not_allowed(
-                "no summaries are written",
-                "see `enabled` under [summary]; an encrypted store writes none beside itself",
+                "summaries are switched off",
+                "set `enabled` under [summary]; an encrypted store writes no summary files",
             ));
         };
         let session = find_session(store, &AccessScope::unrestricted(), &params.session_id)?.id;
@@ -56,14 +57,16 @@ pub async fn summarize(
             &session,
             settings,
             SummaryAuthor::Embedded,
-            desk.now(),
+            context.now(),
         );
         let done = done.map_err(|declined| match declined {
             SummaryError::Store(error) => RequestError::Store(error),
-            declined => RequestError::invalid(declined.to_string(), "the old summary stays"),
+            declined => {
+                RequestError::invalid(declined.to_string(), "the previous summary is unchanged")
+            }
         })?;
         let stored = store.summary(&session)?;
-        Ok(Summarized {
+        Ok(SummarizeAnswer {
             session_id: session.to_string(),
             version: done.version,
             path: stored
@@ -81,26 +84,26 @@ pub async fn summarize(
 pub struct CompactBody {
     /// The session's id or the beginning of it
     session_id: String,
-    /// A result with more tokens is declined
+    /// Decline the compaction if the result has more tokens than this
     threshold: Option<u64>,
-    /// Ask no model, even if one is configured
+    /// Do not use a model, even if one is configured
     #[serde(default)]
     embedded: bool,
 }
 
-/// Make a session's conversation shorter: notes for its beginning, its end by the ids of its messages. The log
-/// is read, and nothing is changed. What is declined says why.
+/// Compact a session's conversation: notes in place of its beginning, and the ids of the messages
+/// that are kept. The log is only read. A declined compaction says why.
 #[utoipa::path(post, path = "/compact", tag = "sessions", request_body = CompactBody,
     responses((status = 200, body = Object)))]
 pub async fn compact(
-    State(front): State<HttpState>,
-    Body(body): Body<CompactBody>,
+    State(state): State<HttpState>,
+    JsonBody(body): JsonBody<CompactBody>,
 ) -> Result<Json<serde_json::Value>, Problem> {
-    let done = front.run_blocking(move |desk| {
+    let done = state.run_blocking(move |context| {
         let threshold = body.threshold.filter(|tokens| *tokens > 0);
         let everything = AccessScope::unrestricted();
         let may_ask = !body.embedded;
-        let outcome = compact_session(desk, &everything, &body.session_id, threshold, may_ask)?;
+        let outcome = compact_session(context, &everything, &body.session_id, threshold, may_ask)?;
         Ok(outcome_json(&outcome))
     });
     Ok(Json(done.await?))

@@ -1,4 +1,4 @@
-//! Things as they go over the wire.
+//! JSON types that several routes share.
 
 use memory::Fact;
 use recall::RankedHit;
@@ -8,7 +8,8 @@ use utoipa::ToSchema;
 
 /// A record.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Record {
+#[schema(as = Record)]
+pub struct RecordView {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -20,14 +21,14 @@ pub struct Record {
     tags: Vec<String>,
     #[schema(value_type = Object)]
     metadata: serde_json::Map<String, serde_json::Value>,
-    /// Whose word it is: user, model or tool
+    /// Who wrote it: user, model or tool
     trust: &'static str,
-    /// False once the record's log has lost it, or the log itself is gone
+    /// False once the record is missing from its log, or the log is deleted
     in_source: bool,
     content: String,
 }
 
-impl From<StoredRecord> for Record {
+impl From<StoredRecord> for RecordView {
     fn from(record: StoredRecord) -> Self {
         Self {
             id: record.id.to_string(),
@@ -48,7 +49,8 @@ impl From<StoredRecord> for Record {
 
 /// A record that was found.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Hit {
+#[schema(as = Hit)]
+pub struct HitView {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -60,29 +62,30 @@ pub struct Hit {
     tool: Option<String>,
     path: Option<String>,
     snippet: String,
-    /// Where in the snippet the words are: first byte and the one behind the last
+    /// Byte ranges of the matches in the snippet: start, and end exclusive
     matches: Vec<[usize; 2]>,
     trust: &'static str,
-    /// May hold what is not for everybody
+    /// The text may contain sensitive data
     sensitive: bool,
-    /// The records of the session were removed, and this is what its title and digest say
+    /// The records of the session were removed; this text comes from its title and digest
     digest_only: bool,
     /// False once the record's log has lost it, or the log itself is gone
     in_source: bool,
-    /// What the score is made of, the weightiest first
-    why: Vec<Why>,
+    /// The parts of the score, largest first
+    why: Vec<ScorePartView>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct Why {
+#[schema(as = Why)]
+struct ScorePartView {
     name: &'static str,
     points: f64,
 }
 
-impl From<RankedHit> for Hit {
+impl From<RankedHit> for HitView {
     fn from(ranked: RankedHit) -> Self {
         let hit = ranked.hit;
-        let why = |part: recall::ScorePart| Why {
+        let why = |part: recall::ScorePart| ScorePartView {
             name: part.name,
             points: part.points,
         };
@@ -148,7 +151,8 @@ impl From<Fact> for FactView {
 
 /// A session.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Session {
+#[schema(as = Session)]
+pub struct SessionView {
     id: String,
     agent: &'static str,
     kind: &'static str,
@@ -167,13 +171,13 @@ pub struct Session {
     tokens: u64,
     cost_usd: Option<f64>,
     outcome: Option<&'static str>,
-    /// How many of its records were evicted
+    /// The number of its records that were removed by retention
     evicted: u64,
-    /// How many of its stored records its logs no longer hold
+    /// The number of its stored records that are missing from its logs
     detached: u64,
 }
 
-impl From<memory::Session> for Session {
+impl From<memory::Session> for SessionView {
     fn from(session: memory::Session) -> Self {
         Self {
             id: session.id.to_string(),

@@ -1,8 +1,9 @@
 //! Memory for agents over MCP: tools, resources and prompts.
 //!
-//! An agent sees the memory of the folder it works in and nothing else, read-only unless the user allows
-//! more. Whatever comes out of a session stands inside a fence, as data; [`fenced`] builds it. One
-//! process serves one agent over standard streams ([`serve_stdio`]); the daemon serves many over HTTP.
+//! An agent sees the memory of the folder that it works in and nothing else. It may only read
+//! unless the user allows writes. All text from sessions stands inside a fence that marks it as
+//! data; [`fenced`] builds it. One process serves one agent over standard input and output
+//! ([`serve_stdio`]); the daemon serves many agents over HTTP.
 
 mod fenced;
 mod prompts;
@@ -20,19 +21,19 @@ use rmcp::transport::io::stdio_pipes;
 pub use self::server::McpServer;
 use crate::{ServeContext, ServeSettings};
 
-/// Where the agent that asks works.
+/// How the folder that a client works in is determined.
 #[derive(Clone, Debug)]
 pub enum ClientFolder {
-    /// In this folder.
+    /// This folder, for a process that serves one agent.
     Fixed(PathBuf),
-    /// In the folder that each request's header names.
+    /// The folder that each request names in its [`FOLDER_HEADER`].
     FromHeader,
 }
 
 /// The header that names the folder in which an agent works.
 pub const FOLDER_HEADER: &str = "throughline-folder";
 
-/// Serves one agent over standard streams, until it leaves.
+/// Serves one agent over standard input and output until it disconnects. `open` opens the store.
 pub fn serve_stdio(
     settings: &ServeSettings,
     folder: PathBuf,
@@ -45,7 +46,7 @@ pub fn serve_stdio(
         let server = McpServer::new_while_opening(settings, ClientFolder::Fixed(folder), open);
         let service = match server.serve(stdio_pipes()).await {
             Ok(service) => service,
-            // It left without a word.
+            // The client disconnected before it initialized.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(std::io::Error::other(error)),
         };

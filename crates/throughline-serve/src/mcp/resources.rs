@@ -1,4 +1,4 @@
-//! Sessions and their summaries as resources.
+//! Sessions and their summaries as MCP resources.
 
 use memory::SessionId;
 use rmcp::model::{Resource, ResourceTemplate};
@@ -7,16 +7,17 @@ use super::fenced::{self, FenceBuilder};
 use super::tools::{self, ToolContext};
 use crate::requests::RequestError;
 use crate::requests::find::find_session;
+use crate::requests::sessions::latest_sessions;
 
-/// Sessions that are listed; the others can be read by their address.
+/// The number of sessions that are listed; others can be read by their URI.
 const LISTED_MAX: usize = 20;
 const SESSION_URI: &str = "throughline://session/";
 const SUMMARY_URI: &str = "throughline://summary/";
 
 /// Lists the latest sessions, and the summaries of those that have one.
-pub fn list_resources(call: &ToolContext<'_>) -> Result<Vec<Resource>, RequestError> {
+pub fn list_resources(context: &ToolContext<'_>) -> Result<Vec<Resource>, RequestError> {
     let mut all = Vec::new();
-    for session in tools::latest_sessions(call.store, call.scope, LISTED_MAX)? {
+    for session in latest_sessions(context.store, context.scope, LISTED_MAX)? {
         let title = session.title.as_deref().unwrap_or("Untitled session");
         let title = fenced::display_name(title);
         let id = session.id.as_str();
@@ -26,7 +27,7 @@ pub fn list_resources(call: &ToolContext<'_>) -> Result<Vec<Resource>, RequestEr
                 .with_description(format!("A session of {}", session.flavor.title()))
                 .with_mime_type("text/plain"),
         );
-        if call.store.summary(&session.id)?.is_some() {
+        if context.store.summary(&session.id)?.is_some() {
             all.push(
                 Resource::new(
                     resource_uri(SUMMARY_URI, &session.id),
@@ -54,56 +55,55 @@ pub fn resource_templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// Reads a resource.
-pub fn read_resource(call: &ToolContext<'_>, uri: &str) -> Result<String, RequestError> {
+/// Returns the text of a resource.
+pub fn read_resource(context: &ToolContext<'_>, uri: &str) -> Result<String, RequestError> {
     if let Some(id) = uri.strip_prefix(SESSION_URI) {
-        let session = find_session(call.store, call.scope, &percent_decode(id))?;
-        return Ok(tools::read_timeline(call, &session, 0)?.into_text());
+        let session = find_session(context.store, context.scope, &percent_decode(id))?;
+        return Ok(tools::read_timeline(context, &session, 0)?.into_text());
     }
     if let Some(id) = uri.strip_prefix(SUMMARY_URI) {
-        let session = find_session(call.store, call.scope, &percent_decode(id))?;
-        return session_summary(call, &session.id);
+        let session = find_session(context.store, context.scope, &percent_decode(id))?;
+        return session_summary(context, &session.id);
     }
     Err(RequestError::not_found(
-        format!("there is no resource {uri:?}"),
+        format!("unknown resource {uri:?}"),
         "resources begin with throughline://session/ or throughline://summary/",
     ))
 }
 
-/// Returns a session's summary, else what its digest says, fenced.
+/// Returns a session's summary, or its digest if there is none, inside a fence.
 pub fn session_summary(
-    call: &ToolContext<'_>,
+    context: &ToolContext<'_>,
     session: &SessionId,
 ) -> Result<String, RequestError> {
-    let word = call
-        .store
-        .injection_name(session.as_str(), Some(session), call.now);
-    let mut fenced = FenceBuilder::new(word);
-    if let Some(stored) = call.store.summary(session)? {
-        fenced.add_item(&format!("The summary of {session}:"), &stored.text);
-        return Ok(fenced.finish());
+    let store = context.store;
+    let fence_id = store.injection_name(session.as_str(), Some(session), context.now);
+    let mut fence = FenceBuilder::new(fence_id);
+    if let Some(stored) = context.store.summary(session)? {
+        fence.add_item(&format!("The summary of {session}:"), &stored.text);
+        return Ok(fence.finish());
     }
-    let Some(stored) = call.store.digest(session)? else {
+    let Some(stored) = context.store.digest(session)? else {
         return Err(RequestError::not_found(
             format!("{session} has no summary and no digest yet"),
             "memory_get reads its timeline",
         ));
     };
     let digest = stored.digest;
-    fenced.add_item(
+    fence.add_item(
         &format!("How {session} ended: {}", digest.outcome),
         digest.said.as_deref().unwrap_or_default(),
     );
-    fenced.add_item("The user asked:", &digest.asked.items.join("\n"));
+    fence.add_item("The user asked:", &digest.asked.items.join("\n"));
     let done: Vec<_> = digest
         .done
         .items
         .iter()
         .map(|step| step.what.clone())
         .collect();
-    fenced.add_item("What was done:", &done.join("\n"));
-    fenced.add_item("The user corrected:", &digest.corrections.items.join("\n"));
-    Ok(fenced.finish())
+    fence.add_item("What was done:", &done.join("\n"));
+    fence.add_item("The user corrected:", &digest.corrections.items.join("\n"));
+    Ok(fence.finish())
 }
 
 fn resource_uri(kind: &str, id: &SessionId) -> String {

@@ -1,4 +1,4 @@
-//! Schemas of arguments and answers, in the form that every client takes.
+//! JSON Schemas of tool arguments and answers, in a form that every MCP client accepts.
 
 use std::sync::Arc;
 
@@ -7,19 +7,20 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// Returns the schema of arguments. What may be left out is not said to be `null` as well: clients that turn schemas
-/// into another dialect would refuse the tool, or lose what it says.
+/// Returns the schema of arguments. An optional argument is not declared nullable as well: clients
+/// that translate schemas into another dialect would reject the tool, or lose the description.
 pub fn arguments_schema<T: JsonSchema>() -> Arc<JsonObject> {
     inline_schema::<T>(&mut remove_null)
 }
 
-/// Returns the schema of an answer. What may be `null` is said in two branches, each of one type.
+/// Returns the schema of an answer. A nullable value is declared by two branches with one type
+/// each.
 pub fn answer_schema<T: JsonSchema>() -> Arc<JsonObject> {
     inline_schema::<T>(&mut split_nullable_types)
 }
 
-/// Returns a type's schema, all in one piece and without the sizes of machine integers, which some
-/// clients refuse.
+/// Returns a type's schema without references and without integer formats, which some clients
+/// reject.
 fn inline_schema<T: JsonSchema>(change: &mut dyn FnMut(&mut JsonObject)) -> Arc<JsonObject> {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
@@ -41,7 +42,7 @@ fn inline_schema<T: JsonSchema>(change: &mut dyn FnMut(&mut JsonObject)) -> Arc<
     }
 }
 
-/// Changes every object of a schema, the inner ones first.
+/// Applies a change to every object of a schema, inner ones first.
 fn visit_objects(schema: &mut Value, change: &mut dyn FnMut(&mut JsonObject)) {
     match schema {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! Compaction of a conversation, from the agent's own log.
+//! Compacts a conversation, read from the agent's own log.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use super::{AccessScope, RequestError};
 use crate::ServeContext;
 use crate::models::{self, ModelProvider, ModelRequest};
 
-/// Whoever asks over HTTP is answered within half a minute, with or without the model.
+/// An HTTP request is answered within half a minute, with or without the model.
 const MODEL_TIMEOUT: SignedDuration = SignedDuration::from_secs(20);
 
-/// A conversation and where it is written.
+/// A conversation and the log that it was read from.
 #[derive(Clone, Debug)]
 pub struct ConversationLog {
     pub path: PathBuf,
@@ -33,91 +33,108 @@ pub struct ConversationLog {
     pub messages: Vec<Message>,
 }
 
-/// How a conversation is made shorter.
+/// How a conversation is compacted.
 #[derive(Clone, Debug)]
 pub struct CompactOptions<'a> {
     pub limits: CompactionLimits,
     pub template: &'a Template,
-    /// Notes to use instead of the session's own, or why they cannot be read.
+    /// Notes to use instead of the session's running summary, or why they could not be read.
     pub notes: Option<Result<RunningSummary, String>>,
-    /// Who lends a model for the account of a conversation that has no notes.
+    /// The model that writes notes for a conversation that has none.
     pub model_provider: Option<&'a dyn ModelProvider>,
-    /// How long that may take.
+    /// How long the model may take.
     pub model_timeout: SignedDuration,
-    /// Which files the notes may not quote.
+    /// The capture rules: files that they exclude are not quoted in the notes.
     pub scope: &'a CaptureScope,
 }
 
-/// Compacts a session. What is kept comes from the agent's own log, never from the store.
+/// Compacts a session. The kept messages come from the agent's own log, never from the store.
 pub fn compact_session(
-    desk: &ServeContext,
-    reach: &AccessScope,
+    context: &ServeContext,
+    scope: &AccessScope,
     session: &str,
     threshold: Option<u64>,
-    may_ask: bool,
+    may_use_model: bool,
 ) -> Result<CompactionOutcome, RequestError> {
-    let Some(usual) = desk.settings.compaction else {
+    let settings = &context.settings;
+    let Some(limits) = settings.compaction else {
         return Ok(CompactionOutcome::first_try(Err(Declined::Disabled)));
     };
-    let store = &*desk.store;
-    let session = find_session(store, reach, session)?;
-    let path = session.source.as_ref().map(PathBuf::from);
-    let Some(path) = path.filter(|path| path.is_file()) else {
-        return Err(RequestError::not_found(
-            format!("the log of {} is gone", session.id),
-            "`throughline export --raw` gives back what was kept of it",
-        ));
-    };
-    let unread = |why: String| RequestError::invalid(why, "`throughline doctor` lists the agents");
-    let log = read_log(&path, Some(session.flavor), Some(session.id), desk.now())
-        .map_err(|error| unread(format!("the log cannot be read: {error}")))?
-        .ok_or_else(|| unread("the log is of no agent that we know".to_owned()))?;
-    let template = desk.settings.summary.as_ref().map(|it| it.template.clone());
-    let terms = CompactOptions {
+    let store = &*context.store;
+    let log = session_log(store, scope, session, context.now())?;
+    let template = settings.summary.as_ref().map(|it| it.template.clone());
+    let model_provider = settings.model_provider.as_deref();
+    let options = CompactOptions {
         limits: CompactionLimits {
-            threshold: threshold.map(Tokens).or(usual.threshold),
-            ..usual
+            threshold: threshold.map(Tokens).or(limits.threshold),
+            ..limits
         },
         template: &template.unwrap_or_default(),
         notes: None,
-        model_provider: desk.settings.model_provider.as_deref().filter(|_| may_ask),
+        model_provider: model_provider.filter(|_| may_use_model),
         model_timeout: MODEL_TIMEOUT,
-        scope: &desk.settings.scope,
+        scope: &settings.scope,
     };
-    Ok(compact_log(Some(store), &log, &terms, &|| desk.now())?)
+    let now = || context.now();
+    Ok(compact_log(Some(store), &log, &options, &now)?)
 }
 
-/// Reads a log, without the subagents that may be written between the lines of their session. `None` where
-/// no agent that we know wrote it.
-pub fn read_log(
+/// Reads the log of a session.
+pub fn session_log(
+    store: &Store,
+    scope: &AccessScope,
+    session: &str,
+    now: Timestamp,
+) -> Result<ConversationLog, RequestError> {
+    let session = find_session(store, scope, session)?;
+    let path = session.source.as_ref().map(PathBuf::from);
+    let Some(path) = path.filter(|path| path.is_file()) else {
+        return Err(RequestError::not_found(
+            format!(
+                "the log of {} no longer exists, so there is nothing to compact",
+                session.id
+            ),
+            "`throughline export --raw` writes the archived copy, with secrets redacted",
+        ));
+    };
+    file_log(&path, Some(session.flavor), Some(session.id), now)
+}
+
+/// Reads a log without the subagents that may be interleaved with their session.
+pub fn file_log(
     path: &Path,
     flavor: Option<Flavor>,
     session: Option<SessionId>,
     now: Timestamp,
-) -> std::io::Result<Option<ConversationLog>> {
-    let Some(mut messages) = capture::conversation::read_conversation(path, flavor, now)? else {
-        return Ok(None);
+) -> Result<ConversationLog, RequestError> {
+    let file = path.display();
+    let hint = "`throughline doctor` lists the agents";
+    let messages = capture::conversation::read_conversation(path, flavor, now)
+        .map_err(|error| RequestError::invalid(format!("cannot read {file}: {error}"), hint))?;
+    let Some(mut messages) = messages else {
+        let why = format!("{file} is not the log of a known agent");
+        return Err(RequestError::invalid(why, hint));
     };
     let session = session.or_else(|| capture::conversation::main_session(&messages));
     messages.retain(|message| Some(&message.session) == session.as_ref());
-    // The model that reads it may work in another folder.
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    Ok(Some(ConversationLog {
-        path,
+    Ok(ConversationLog {
+        // The path is quoted in the notes, and the model that reads them may work elsewhere.
+        path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
         session,
         messages,
-    }))
+    })
 }
 
-/// Makes a conversation shorter. Without a store there are no notes but those that are given, and nobody is asked.
+/// Compacts a conversation. Without a store there are no notes but supplied ones, and no model is
+/// used.
 pub fn compact_log(
     store: Option<&Store>,
     log: &ConversationLog,
-    terms: &CompactOptions<'_>,
+    options: &CompactOptions<'_>,
     clock: &dyn Fn() -> Timestamp,
 ) -> store::Result<CompactionOutcome> {
     let lease = store.and_then(|store| acquire_lease(store, log, clock()));
-    let mut outcome = run_compaction(store, log, terms, clock);
+    let mut outcome = run_compaction(store, log, options, clock);
     if let Ok(CompactionOutcome {
         result: Ok(compacted),
         ..
@@ -128,13 +145,13 @@ pub fn compact_log(
     if let Some((store, lease)) = store.zip(lease)
         && let Err(error) = store.release_lease(&lease)
     {
-        tracing::warn!(%error, "the lease of the compaction is not given back");
+        tracing::warn!(%error, "cannot release the compaction lease");
     }
     outcome
 }
 
-/// Takes secrets out of the notes and the restored files. The kept messages are the caller's own
-/// conversation and stay as they are.
+/// Redacts secrets in the notes and the restored files. The kept messages are the caller's own
+/// conversation and stay unchanged.
 fn redact_notes(store: Option<&Store>, compacted: &mut CompactedConversation) {
     let own;
     let redactor = match store {
@@ -158,35 +175,35 @@ fn redact_notes(store: Option<&Store>, compacted: &mut CompactedConversation) {
 fn run_compaction(
     store: Option<&Store>,
     log: &ConversationLog,
-    terms: &CompactOptions<'_>,
+    options: &CompactOptions<'_>,
     clock: &dyn Fn() -> Timestamp,
 ) -> store::Result<CompactionOutcome> {
-    let notes = match (&terms.notes, store) {
+    let notes = match (&options.notes, store) {
         (None, Some(store)) => Ok(running_summary(store, log, clock)?),
         (notes, _) => notes.clone().transpose(),
     };
     let transcript = log.path.display().to_string();
-    let visible = terms.scope.visible_messages(&log.messages);
+    let visible = options.scope.visible_messages(&log.messages);
     let task = CompactionTask {
         messages: &log.messages,
         visible: &visible,
         notes: notes.as_ref().map(Option::as_ref).map_err(String::as_str),
-        template: terms.template,
+        template: options.template,
         transcript: Some(&transcript),
         restored: None,
         trigger: Trigger::Manual,
-        limits: &terms.limits,
+        limits: &options.limits,
     };
-    let Some((store, models)) = store.zip(terms.model_provider) else {
+    let Some((store, models)) = store.zip(options.model_provider) else {
         return Ok(compact_with_fallback(&task, None));
     };
-    let deadline = clock().saturating_add(terms.model_timeout);
+    let deadline = clock().saturating_add(options.model_timeout);
     let deadline = deadline.unwrap_or(Timestamp::MAX);
     let told = |live: &[Message]| model_notes(store, models, log, &task, live, deadline);
     Ok(compact_with_fallback(&task, Some(&told)))
 }
 
-/// Lets the configured model give an account. Whatever is wrong with it is no reason to stop.
+/// Has the configured model write the notes.
 fn model_notes(
     store: &Store,
     models: &dyn ModelProvider,
@@ -211,21 +228,22 @@ fn model_notes(
     Ok(told.map_err(|why| Declined::ModelFailed { why })??)
 }
 
-/// Says that the session is being compacted: nobody renews its notes meanwhile. Whoever compacts it
-/// at the same time keeps nobody from it.
+/// Takes the compaction lease of a session, so that its summary is not updated meanwhile. A lease
+/// that another compaction holds is no reason to stop.
 fn acquire_lease(store: &Store, log: &ConversationLog, now: Timestamp) -> Option<Lease> {
     let session = log.session.as_ref()?;
     match store.acquire_lease(session, LeaseKind::Compaction, now) {
         Ok(LeaseOutcome::Granted(lease)) => Some(lease),
         Ok(LeaseOutcome::Busy { .. } | LeaseOutcome::Unknown) => None,
         Err(error) => {
-            tracing::warn!(%session, %error, "not noted that it is being compacted");
+            tracing::warn!(%session, %error, "cannot take the compaction lease");
             None
         }
     }
 }
 
-/// Returns the running summary of the session, after whoever is writing it, but not for long.
+/// Returns the running summary of the session. If it is being written right now, waits a short time
+/// for it.
 fn running_summary(
     store: &Store,
     log: &ConversationLog,
@@ -242,7 +260,7 @@ fn running_summary(
     load_running_summary(store, session)
 }
 
-/// Returns what came of it as JSON: the event, its figures, the notes and the ids of what is kept.
+/// Returns the outcome as JSON: the event, its figures, the notes and the ids of the kept messages.
 pub fn outcome_json(outcome: &CompactionOutcome) -> Value {
     let why = |why: &Declined| json!({"name": why.name(), "why": why.to_string()});
     let fell_through = outcome.fell_through.as_ref().map(why);
@@ -269,7 +287,7 @@ pub fn outcome_json(outcome: &CompactionOutcome) -> Value {
     }
 }
 
-/// Names what came of it.
+/// Returns the event name of an outcome.
 pub fn event_name(outcome: &CompactionOutcome) -> String {
     let way = |compacted: &CompactedConversation| match compacted.source {
         SummarySource::Summary => "compaction.summary",
@@ -286,7 +304,7 @@ fn message_json(message: &Message) -> Value {
     json!({"id": message.id, "role": message.role, "text": message_text(message)})
 }
 
-/// Returns the text of a message that was made here.
+/// Returns the text of a message that a compaction has written.
 pub fn message_text(message: &Message) -> &str {
     let text = message.blocks.iter().find_map(|block| match block {
         Block::Text(text) | Block::Summary(text) => Some(text.as_str()),

@@ -1,21 +1,48 @@
-//! What a prompt gets.
+//! The memory that is relevant to a prompt, for the command line, HTTP and MCP.
 
 use jiff::Timestamp;
 use memory::Workspace;
-use recall::{ContextPack, RecallAnswer};
+use recall::{ContextPack, PromptRequest, RecallAnswer, RecallOutcome};
 use store::Store;
 
-use crate::{ServeSettings, prompt};
+use crate::ServeSettings;
+use crate::prompt::{self, InjectionOff};
 
-/// Memory's answer to a prompt.
+/// What memory has for a prompt.
 #[derive(Debug)]
 pub enum PromptContext {
-    Given(ContextPack),
-    /// Nothing, and why.
-    Silent(&'static str),
+    /// Injection is off in this workspace, so nothing was recalled.
+    Off(InjectionOff),
+    Recalled {
+        request: PromptRequest,
+        outcome: RecallOutcome,
+    },
 }
 
-/// Returns what memory has for a prompt, and counts it as shown.
+impl PromptContext {
+    /// Returns the text to inject and its items, or why there is none.
+    pub fn pack(&self) -> Result<&ContextPack, &'static str> {
+        match self {
+            Self::Off(off) => Err(off.reason()),
+            Self::Recalled { outcome, .. } => match &outcome.answer {
+                RecallAnswer::Inject(pack) => Ok(pack),
+                RecallAnswer::Abstain(silence) => Err(silence.reason()),
+            },
+        }
+    }
+
+    /// Records the injection as shown to the session.
+    pub fn record(&self, store: &Store, now: Timestamp) -> store::Result<()> {
+        match (self, self.pack()) {
+            (Self::Recalled { request, .. }, Ok(pack)) => {
+                store.record_injection(prompt::new_injection(request, pack, now))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Recalls memory for a prompt. Writes nothing; see [`PromptContext::record`].
 pub fn prompt_context(
     store: &Store,
     settings: &ServeSettings,
@@ -25,18 +52,27 @@ pub fn prompt_context(
     now: Timestamp,
 ) -> store::Result<PromptContext> {
     if let Some(off) = prompt::injection_off(settings, workspace) {
-        return Ok(PromptContext::Silent(off.reason()));
+        return Ok(PromptContext::Off(off));
     }
-    let occasion = prompt::prompt_request(store, settings, text, session, workspace)?;
-    let recalled = prompt::recall_for_prompt(store, settings, &occasion, workspace, now)?;
-    match recalled.answer {
-        RecallAnswer::Abstain(silence) => Ok(PromptContext::Silent(silence.reason())),
-        RecallAnswer::Inject(pack) => {
-            if let Err(error) = store.record_injection(prompt::new_injection(&occasion, &pack, now))
-            {
-                tracing::warn!(%error, "what was shown is not recorded");
-            }
-            Ok(PromptContext::Given(pack))
-        }
+    let request = prompt::prompt_request(store, settings, text, session, workspace)?;
+    let config = &settings.injection.recall;
+    let outcome = prompt::recall_for_prompt(store, config, &request, workspace, now)?;
+    Ok(PromptContext::Recalled { request, outcome })
+}
+
+/// Recalls memory for a prompt and records it as shown. An answer is worth more than its record, so
+/// a failure to write is only logged.
+pub fn show_prompt_context(
+    store: &Store,
+    settings: &ServeSettings,
+    workspace: &Workspace,
+    text: String,
+    session: Option<&str>,
+    now: Timestamp,
+) -> store::Result<PromptContext> {
+    let context = prompt_context(store, settings, workspace, text, session, now)?;
+    if let Err(error) = context.record(store, now) {
+        tracing::warn!(%error, "cannot record the injection");
     }
+    Ok(context)
 }

@@ -1,4 +1,4 @@
-//! Facts that are stated, pinned and forgotten.
+//! Stores, pins and deletes facts.
 
 use jiff::Timestamp;
 use memory::{FactKind, Trust, Workspace};
@@ -8,23 +8,23 @@ use store::{FactOutcome, NewFact, Store, StoredRecord};
 use super::find::{find_fact, find_record};
 use super::{AccessScope, RequestError};
 
-/// A statement to keep.
+/// A fact to store.
 #[derive(Clone, Debug)]
 pub struct RememberRequest {
     pub text: String,
     pub kind: FactKind,
     pub tags: Vec<String>,
-    /// Where it holds; everywhere without one.
+    /// The workspace that it is about; `None` for a fact that applies everywhere.
     pub workspace: Option<Workspace>,
     pub trust: Trust,
     pub pinned: bool,
 }
 
-/// Tags that one statement may have, and how long each may be.
+/// The most tags of one fact, and the longest tag.
 const TAGS_MAX: usize = 16;
 const TAG_BYTES_MAX: usize = 64;
 
-/// Keeps a statement.
+/// Stores a fact.
 pub fn remember_fact(
     store: &Store,
     statement: RememberRequest,
@@ -33,22 +33,25 @@ pub fn remember_fact(
     let words: Vec<_> = statement.text.split_whitespace().collect();
     if words.is_empty() {
         return Err(RequestError::invalid(
-            "there is nothing to remember",
-            "say it in a few words",
+            "the text is empty",
+            "pass a statement of a few words",
         ));
     }
     let max = memory::fact::WORDS_MAX;
     if words.len() > max {
         return Err(RequestError::invalid(
-            format!("a fact has at most {max} words, this has {}", words.len()),
-            "say it shorter, or in several facts",
+            format!(
+                "a fact may have at most {max} words; this one has {}",
+                words.len()
+            ),
+            "shorten it, or split it into several facts",
         ));
     }
     let tags = &statement.tags;
     if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.len() > TAG_BYTES_MAX) {
         return Err(RequestError::invalid(
-            format!("a fact has at most {TAGS_MAX} tags of {TAG_BYTES_MAX} bytes"),
-            "leave some out",
+            format!("a fact may have at most {TAGS_MAX} tags of at most {TAG_BYTES_MAX} bytes"),
+            "remove some tags",
         ));
     }
     Ok(store.remember(NewFact {
@@ -63,7 +66,7 @@ pub fn remember_fact(
     })?)
 }
 
-/// Pins a fact, or a record's own words, and returns the fact's whole id.
+/// Pins a fact, or the text of a record as a new fact, and returns the fact's full id.
 pub fn pin_item(
     store: &Store,
     reach: &AccessScope,
@@ -81,14 +84,14 @@ pub fn pin_item(
     Ok(fact.id.to_string())
 }
 
-/// Lets a pinned fact be an ordinary one again.
+/// Unpins a fact and returns its full id.
 pub fn unpin_fact(store: &Store, reach: &AccessScope, id: &str) -> Result<String, RequestError> {
     let fact = find_fact(store, reach, id)?;
     store.set_pinned(fact.id, false)?;
     Ok(fact.id.to_string())
 }
 
-/// Forgets a record or a fact for good.
+/// Permanently deletes a record or a fact.
 pub fn forget_item(
     store: &Store,
     reach: &AccessScope,
@@ -110,7 +113,7 @@ pub fn forget_item(
     Ok(store.forget(doomed, now)?)
 }
 
-/// The record's own words, as many as a fact may have, with the trust that the record has.
+/// Builds a pinned fact from the first words of a record, with the trust of the record.
 fn fact_from_record(
     store: &Store,
     record: &StoredRecord,

@@ -1,51 +1,59 @@
-//! What can be asked of memory from outside, whatever it is asked through.
+//! The operations that memory offers to the outside, whichever front end calls them.
 //!
-//! Each file is one kind of request, from plain values to plain values. [`Reach`] says whose memory
-//! the asker may see; what lies beyond it does not exist for them. HTTP and MCP only translate.
+//! Each file is one subject, with functions from plain values to plain values. An [`AccessScope`]
+//! says which workspaces a client may see; what lies outside it does not exist for that client. The
+//! command line, HTTP and MCP only translate arguments and answers.
 
+mod access_scope;
 pub mod compact;
 pub mod context;
 pub mod facts;
 pub mod find;
-pub mod given;
-pub mod reach;
 pub mod search;
+pub mod sessions;
+pub mod submitted;
 
-pub use self::reach::AccessScope;
+use std::borrow::Cow;
+use std::path::Path;
 
 use thiserror::Error;
 
-/// Why a request was not answered.
+pub use self::access_scope::AccessScope;
+
+/// What the user can do about an error.
+type Hint = Cow<'static, str>;
+
+/// Why a request failed.
 #[derive(Debug, Error)]
 pub enum RequestError {
     #[error("{what}")]
-    NotFound { what: String, hint: &'static str },
+    NotFound { what: String, hint: Hint },
     #[error("{what}")]
-    Invalid { what: String, hint: &'static str },
+    Invalid { what: String, hint: Hint },
     #[error("{what}")]
-    NotAllowed { what: String, hint: &'static str },
+    NotAllowed { what: String, hint: Hint },
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
 impl RequestError {
-    pub fn not_found(what: impl Into<String>, hint: &'static str) -> Self {
-        let what = what.into();
+    pub fn not_found(what: impl Into<String>, hint: impl Into<Hint>) -> Self {
+        let (what, hint) = (what.into(), hint.into());
         Self::NotFound { what, hint }
     }
 
-    pub fn invalid(what: impl Into<String>, hint: &'static str) -> Self {
-        let what = what.into();
+    pub fn invalid(what: impl Into<String>, hint: impl Into<Hint>) -> Self {
+        let (what, hint) = (what.into(), hint.into());
         Self::Invalid { what, hint }
     }
 
-    pub fn not_allowed(what: impl Into<String>, hint: &'static str) -> Self {
-        let what = what.into();
+    pub fn not_allowed(what: impl Into<String>, hint: impl Into<Hint>) -> Self {
+        let (what, hint) = (what.into(), hint.into());
         Self::NotAllowed { what, hint }
     }
 
-    /// Returns the way out, where we know one.
-    pub fn hint(&self) -> Option<&'static str> {
+    /// Returns what the user can do about it, if that is known.
+    pub fn hint(&self) -> Option<&str> {
         match self {
             Self::NotFound { hint, .. }
             | Self::Invalid { hint, .. }
@@ -59,4 +67,16 @@ impl RequestError {
             Self::Store(_) => None,
         }
     }
+}
+
+/// Rejects a relative folder: a request has no current folder that it could be relative to.
+pub(crate) fn require_absolute(folder: &str) -> Result<&Path, RequestError> {
+    let path = Path::new(folder);
+    if path.is_absolute() {
+        return Ok(path);
+    }
+    Err(RequestError::invalid(
+        format!("folder must be an absolute path: {folder:?}"),
+        "for example /home/me/project",
+    ))
 }

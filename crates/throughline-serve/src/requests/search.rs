@@ -1,152 +1,239 @@
-//! Search over records and facts.
+//! Search over records and facts, for every front end.
+//!
+//! A front end turns its arguments into one [`Query`], which reaches the index unchanged, and says
+//! in [`SearchOptions`] what it wants back. The ranking is the same everywhere: facts that answer
+//! the query come first, then records by score.
 
 use jiff::Timestamp;
 use memory::words::StemmedText;
 use memory::{Fact, RecordId, RecordKind, SessionId};
-use recall::{RankedHit, RecallQuery};
+use recall::{RankedHit, RankedSession, RecallQuery};
 use store::{MatchLevel, Query, Store};
 
 use super::AccessScope;
 
-/// Hits that one answer may hold.
+/// The most hits of one HTTP request, and the most candidates that are ranked for an agent.
 pub const HITS_MAX: usize = 100;
-/// Facts that one answer may hold.
+/// The most facts in one answer.
 const FACTS_MAX: usize = 5;
-/// A fact must be so much like the question.
+/// Facts that are less similar to the query are no answer to it.
 const FACT_SCORE_MIN: f64 = 0.3;
-/// Workspaces whose facts are looked at when somebody asks for everything.
+/// The most workspaces whose facts are searched for an unrestricted client.
 const WORKSPACES_MAX: usize = 1_000;
 
-/// A call with this question is the one being answered when it is not older.
+/// A tool call with the same query is the one being answered, unless it is older than this.
 const ASKING_CALL_AGE_MAX_S: i64 = 600;
-/// A question that was typed in the last seconds is what led to the search.
+/// A question that was typed in the last seconds is the one that led to the search.
 const ASKING_PROMPT_AGE_MAX_S: i64 = 120;
-/// What was said comes before tool output when it is at most so many points behind the best.
+/// Speech comes before tool output if its score is at most this far behind the best hit.
 const NEAR_BEST_POINTS: f64 = 4.0;
-/// Hits that are looked at for each that is shown to an agent: some are left out.
+/// Hits that are fetched for each one that an agent is shown, because some are removed.
 const OVERFETCH_FACTOR: usize = 3;
 
-/// What somebody looks for.
-#[derive(Clone, Debug, Default)]
-pub struct SearchRequest {
-    pub query: String,
-    pub limit: usize,
-    pub kinds: Vec<RecordKind>,
-    /// Facts too.
-    pub include_facts: bool,
-    pub session: Option<SessionId>,
-    /// A part of the workspace's address or folder.
-    pub workspace: Option<String>,
-    pub since: Option<Timestamp>,
-    /// What may hold a secret too.
+/// What a front end wants back from a search.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SearchOptions {
+    pub content: SearchContent,
+    /// Return items that may contain a secret.
     pub include_sensitive: bool,
-    /// Who looks at the hits, which decides their order.
     pub audience: Audience,
+    /// Return the parts of each score.
+    pub explain: bool,
+    /// Return the sessions of the hits, best first.
+    pub rank_sessions: bool,
 }
 
-/// Who looks at the hits of a search.
+/// Which items are searched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SearchContent {
+    #[default]
+    All,
+    Records,
+    /// Facts only; the index of records is not read.
+    Facts,
+}
+
+/// Who reads the hits, which decides their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
-    /// A person, who asked for the best matches.
+    /// A person, who wants the best matches.
     #[default]
     Person,
-    /// An agent, which asked from within a session: what people and agents said comes before
-    /// tool output, and the session that asks right now is left out.
+    /// An agent, which searches from within a session: speech comes before tool output, and the
+    /// session that searches is left out.
     Agent,
 }
 
-/// What was found, the best first.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct SearchOutcome {
     pub rung: MatchLevel,
+    /// The probability that the best hit is relevant.
     pub confidence: f64,
-    pub facts: Vec<Fact>,
+    /// Facts that answer the query, best first.
+    pub facts: Vec<FactHit>,
+    /// Records, best first.
     pub hits: Vec<RankedHit>,
-    /// How many sessions can only be found by their titles and digests.
+    /// Sessions, best first.
+    pub sessions: Vec<RankedSession>,
+    /// The number of sessions of which only the title and digest can be searched.
     pub digest_only_sessions: u64,
 }
 
-/// Finds what a question is about, as far as the asker may see it.
-pub fn search(
-    store: &Store,
-    reach: &AccessScope,
-    search: &SearchRequest,
-    now: Timestamp,
-) -> store::Result<SearchOutcome> {
-    let mut found = SearchOutcome {
-        rung: MatchLevel::NoWords,
-        confidence: 0.0,
-        facts: matching_facts(store, reach, search)?,
-        hits: Vec::new(),
-        digest_only_sessions: 0,
-    };
-    match reach.workspace_keys() {
-        None => search_workspace(&mut found, store, search, None, reach, now)?,
-        Some(keys) => {
-            for key in keys {
-                search_workspace(&mut found, store, search, Some(key), reach, now)?;
-            }
-        }
-    }
-    found.hits.sort_by(|a, b| {
-        let (a, b) = (&a.hit, &b.hit);
-        let by_score = b.score.total_cmp(&a.score);
-        by_score.then(b.at.cmp(&a.at)).then(a.id.cmp(&b.id))
-    });
-    if search.audience == Audience::Agent {
-        remove_asking_session(&mut found.hits, search, now);
-        rank_speech_first(&mut found.hits, search);
-        remove_shown_questions(&mut found.hits);
-    }
-    found.hits.truncate(search.limit.min(HITS_MAX));
-    Ok(found)
+/// A fact that answers a query.
+#[derive(Clone, Debug)]
+pub struct FactHit {
+    pub fact: Fact,
+    /// The similarity to the query, from 0 to 1.
+    pub score: f64,
+    /// The session that the fact was extracted from, if only its digest is left.
+    pub digest_only_session: Option<SessionId>,
 }
 
-/// Leaves out questions that are shown beside their answers.
+/// Searches the records and facts that a client may see.
+pub fn search(
+    store: &Store,
+    scope: &AccessScope,
+    query: &Query,
+    options: SearchOptions,
+    now: Timestamp,
+) -> store::Result<SearchOutcome> {
+    let facts = if options.content == SearchContent::Records {
+        Vec::new()
+    } else {
+        matching_facts(store, scope, query, options)?
+    };
+    if options.content == SearchContent::Facts {
+        return Ok(SearchOutcome::of_facts(facts));
+    }
+    let mut outcome = search_records(store, scope, query, options, now)?;
+    outcome.facts = facts;
+    if outcome.digest_only_sessions > 0 {
+        for hit in &mut outcome.facts {
+            hit.digest_only_session = store.digest_only_source(hit.fact.id)?;
+        }
+    }
+    if options.audience == Audience::Agent {
+        remove_asking_session(&mut outcome.hits, &query.text, now);
+        if query.kinds.is_empty() {
+            rank_speech_first(&mut outcome.hits);
+        }
+        remove_shown_questions(&mut outcome.hits);
+    }
+    outcome.hits.truncate(query.limit);
+    Ok(outcome)
+}
+
+impl SearchOutcome {
+    fn of_facts(facts: Vec<FactHit>) -> Self {
+        Self {
+            rung: MatchLevel::Related,
+            confidence: facts.first().map_or(0.0, |best| best.score),
+            facts,
+            hits: Vec::new(),
+            sessions: Vec::new(),
+            digest_only_sessions: 0,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.facts.is_empty() && self.hits.is_empty()
+    }
+}
+
+/// Searches the records of each workspace in the scope and merges the hits.
+fn search_records(
+    store: &Store,
+    scope: &AccessScope,
+    query: &Query,
+    options: SearchOptions,
+    now: Timestamp,
+) -> store::Result<SearchOutcome> {
+    let workspaces: Vec<Option<String>> = match scope.workspace_keys() {
+        None => vec![None],
+        Some(keys) => keys.iter().cloned().map(Some).collect(),
+    };
+    let limit = match options.audience {
+        Audience::Person => query.limit,
+        Audience::Agent => (OVERFETCH_FACTOR * query.limit).min(HITS_MAX),
+    };
+    let mut merged = SearchOutcome {
+        rung: MatchLevel::NoWords,
+        ..SearchOutcome::of_facts(Vec::new())
+    };
+    for workspace_key in &workspaces {
+        let recall_query = RecallQuery {
+            query: Query {
+                workspace_key: workspace_key.clone(),
+                limit,
+                ..query.clone()
+            },
+            home_workspace: scope.workspace().map(|workspace| workspace.key.clone()),
+            ..RecallQuery::default()
+        };
+        let ranked = recall::search(store, &recall_query, now)?;
+        let is_closer = merged.hits.is_empty() || ranked.rung < merged.rung;
+        if is_closer && (!ranked.hits.is_empty() || merged.rung == MatchLevel::NoWords) {
+            merged.rung = ranked.rung;
+        }
+        merged.confidence = merged.confidence.max(ranked.confidence);
+        merged.digest_only_sessions += ranked.digest_only_sessions;
+        merged.sessions.extend(ranked.sessions);
+        let is_shown = |hit: &RankedHit| options.include_sensitive || !hit.sensitive;
+        merged.hits.extend(ranked.hits.into_iter().filter(is_shown));
+    }
+    if workspaces.len() > 1 {
+        merged.hits.sort_by(|a, b| {
+            let (a, b) = (&a.hit, &b.hit);
+            let by_score = b.score.total_cmp(&a.score);
+            by_score.then(b.at.cmp(&a.at)).then(a.id.cmp(&b.id))
+        });
+    }
+    Ok(merged)
+}
+
+/// Removes questions that are shown beside their answers.
 fn remove_shown_questions(hits: &mut Vec<RankedHit>) {
-    let beside: Vec<RecordId> = hits
+    let shown: Vec<RecordId> = hits
         .iter()
         .filter_map(|hit| hit.asked.as_ref().map(|asked| asked.id))
         .collect();
-    hits.retain(|hit| !beside.contains(&hit.hit.id));
+    hits.retain(|hit| !shown.contains(&hit.hit.id));
 }
 
-/// Leaves out the session that asks: its own words are no news to it. Its client does not say
-/// which session it is, but the session's log holds the call with this very question.
-fn remove_asking_session(hits: &mut Vec<RankedHit>, search: &SearchRequest, now: Timestamp) {
-    let query = search.query.trim().to_lowercase();
-    let is_fresh = |hit: &RankedHit, seconds: i64| {
+/// Removes the session that searches, because its own text is no news to it. An MCP client does not
+/// say which session it serves, but that session's log contains the call with this very query.
+fn remove_asking_session(hits: &mut Vec<RankedHit>, query: &str, now: Timestamp) {
+    let query = query.trim().to_lowercase();
+    let is_younger = |hit: &RankedHit, seconds: i64| {
         let age = hit.hit.at.map(|at| now.duration_since(at).as_secs());
         age.is_some_and(|age| age < seconds)
     };
-    let asks = |hit: &&RankedHit| {
+    let is_this_call = |hit: &&RankedHit| {
         let tool = hit.hit.tool.as_deref().unwrap_or_default();
-        let calls =
+        let calls_memory =
             recall::echo::is_memory_tool(tool) || recall::echo::runs_memory_command(&hit.text);
         hit.hit.kind == RecordKind::ToolUse
-            && calls
+            && calls_memory
             && hit.text.to_lowercase().contains(&query)
-            && is_fresh(hit, ASKING_CALL_AGE_MAX_S)
+            && is_younger(hit, ASKING_CALL_AGE_MAX_S)
     };
     let asking: Vec<SessionId> = hits
         .iter()
-        .filter(asks)
+        .filter(is_this_call)
         .map(|hit| hit.hit.session.clone())
         .collect();
     hits.retain(|hit| {
         let is_question =
             hit.hit.kind == RecordKind::Prompt && recall::echo::is_bare_question(&hit.text);
-        let was_just_asked = is_question && is_fresh(hit, ASKING_PROMPT_AGE_MAX_S);
+        let was_just_asked = is_question && is_younger(hit, ASKING_PROMPT_AGE_MAX_S);
         !was_just_asked && !asking.contains(&hit.hit.session)
     });
 }
 
-/// Puts what people and agents said before what tools returned, and that before calls, thoughts
-/// and announcements, as far as it is nearly as good as the best hit.
-fn rank_speech_first(hits: &mut [RankedHit], search: &SearchRequest) {
-    if !search.kinds.is_empty() {
-        return;
-    }
+/// Puts what people and agents said before tool output, and tool output before tool calls, thinking
+/// and announcements, among hits that are nearly as good as the best one.
+fn rank_speech_first(hits: &mut [RankedHit]) {
     let best = hits.first().map_or(0.0, |hit| hit.hit.score);
     let tier = |hit: &RankedHit| -> u8 {
         let is_near = best - hit.hit.score <= NEAR_BEST_POINTS;
@@ -170,71 +257,42 @@ fn rank_speech_first(hits: &mut [RankedHit], search: &SearchRequest) {
     hits.sort_by_key(tier);
 }
 
-fn search_workspace(
-    found: &mut SearchOutcome,
-    store: &Store,
-    search: &SearchRequest,
-    key: Option<&String>,
-    reach: &AccessScope,
-    now: Timestamp,
-) -> store::Result<()> {
-    let query = Query {
-        text: search.query.clone(),
-        kinds: search.kinds.clone(),
-        workspace: search.workspace.clone(),
-        workspace_key: key.cloned(),
-        session: search.session.clone(),
-        since: search.since,
-        limit: match search.audience {
-            Audience::Person => search.limit.min(HITS_MAX),
-            Audience::Agent => (OVERFETCH_FACTOR * search.limit).min(HITS_MAX),
-        },
-        ..Query::default()
-    };
-    let ask = RecallQuery {
-        query,
-        home_workspace: reach.workspace().map(|here| here.key.clone()),
-        ..RecallQuery::default()
-    };
-    let ranked = recall::search(store, &ask, now)?;
-    let is_better = found.hits.is_empty() || ranked.rung < found.rung;
-    if is_better && (!ranked.hits.is_empty() || found.rung == MatchLevel::NoWords) {
-        found.rung = ranked.rung;
-    }
-    found.digest_only_sessions += ranked.digest_only_sessions;
-    found.confidence = found.confidence.max(ranked.confidence);
-    let shown = |hit: &RankedHit| search.include_sensitive || !hit.sensitive;
-    found.hits.extend(ranked.hits.into_iter().filter(shown));
-    Ok(())
-}
-
-/// Returns the facts that answer the question. One that is only pinned is no answer.
+/// Returns the facts that answer the query. Facts have no session, agent, tool, path, type or end
+/// date, so a query that filters by one of these asks for records alone.
 fn matching_facts(
     store: &Store,
-    reach: &AccessScope,
-    search: &SearchRequest,
-) -> store::Result<Vec<Fact>> {
-    if !search.include_facts || search.session.is_some() {
+    scope: &AccessScope,
+    query: &Query,
+    options: SearchOptions,
+) -> store::Result<Vec<FactHit>> {
+    let filters_records = query.session.is_some()
+        || query.flavor.is_some()
+        || query.tool.is_some()
+        || query.path.is_some()
+        || query.until.is_some()
+        || !query.kinds.is_empty();
+    if filters_records {
         return Ok(Vec::new());
     }
-    let keys = match (reach.workspace_keys(), &search.workspace) {
-        (Some(keys), _) => keys.to_vec(),
-        (None, part) => {
-            let part = part.as_deref().unwrap_or_default();
-            let like = store.workspaces_matching(part, WORKSPACES_MAX)?;
-            like.into_iter().map(|workspace| workspace.key).collect()
+    let keys = match scope.workspace_keys() {
+        Some(keys) => keys.to_vec(),
+        None => {
+            let part = query.workspace.as_deref().unwrap_or_default();
+            let matching = store.workspaces_matching(part, WORKSPACES_MAX)?;
+            matching.into_iter().map(|found| found.key).collect()
         }
     };
-    let about = store.facts_about(
-        &StemmedText::parse(&search.query),
-        &keys,
-        None,
-        4 * FACTS_MAX,
-    )?;
-    let wanted = about.into_iter().filter(|(fact, score)| {
-        let is_late = search.since.is_none_or(|since| fact.seen >= since);
-        let is_shown = search.include_sensitive || !fact.tags.iter().any(|tag| tag == "sensitive");
-        *score >= FACT_SCORE_MIN && is_late && is_shown
+    let similar =
+        store.facts_about(&StemmedText::parse(&query.text), &keys, None, 4 * FACTS_MAX)?;
+    let answers = similar.into_iter().filter(|(fact, score)| {
+        let is_recent = query.since.is_none_or(|since| fact.seen >= since);
+        let is_sensitive = fact.tags.iter().any(|tag| tag == "sensitive");
+        *score >= FACT_SCORE_MIN && is_recent && (options.include_sensitive || !is_sensitive)
     });
-    Ok(wanted.map(|(fact, _)| fact).take(FACTS_MAX).collect())
+    let hits = answers.take(FACTS_MAX).map(|(fact, score)| FactHit {
+        fact,
+        score,
+        digest_only_session: None,
+    });
+    Ok(hits.collect())
 }

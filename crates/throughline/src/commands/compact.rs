@@ -3,22 +3,23 @@
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use distill::compact::{
     CompactedConversation, CompactionLimits, CompactionOutcome as Compaction, Declined,
 };
 use distill::summary::{EXTRACTION_TIME_MAX, RunningSummary};
 use memory::{MessageId, Summary, Tokens};
+use serve::requests::AccessScope;
 use serve::requests::compact::{
-    CompactOptions, ConversationLog, compact_log, event_name, message_text, outcome_json, read_log,
+    CompactOptions, ConversationLog, compact_log, event_name, file_log, message_text, outcome_json,
+    session_log,
 };
 
 use crate::commands::App;
-use crate::commands::show::find_session;
+use crate::commands::show::request_error;
 use crate::model::{self, ConfiguredModel};
 use crate::output::table::{count, format_table};
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, say};
 
 /// Make a conversation shorter: notes for its beginning, its end word for word
 ///
@@ -85,35 +86,16 @@ pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Exit> {
     report_compaction(args, &compact_log(store.as_ref(), &log, &terms, &clock)?)
 }
 
-/// Reads the log that is meant: a file, or that of a session. Messages never come from the store.
+/// Reads the log of a file or a session. Messages never come from the store.
 fn read_target_log(app: &App<'_>, target: &str) -> anyhow::Result<ConversationLog> {
-    let file = Path::new(target);
-    let (path, flavor, session) = if file.is_file() {
-        (file.to_owned(), None, None)
+    let (file, now) = (Path::new(target), app.environment.now);
+    let log = if file.is_file() {
+        file_log(file, None, None, now)
     } else {
         let store = app.open_existing()?;
-        let session = find_session(&store, target)?;
-        let path = session.source.clone().map(PathBuf::from);
-        let Some(path) = path.filter(|path| path.is_file()) else {
-            return Err(error_with_hint(
-                format!(
-                    "the log of {} is gone, so there is nothing to compact",
-                    session.id
-                ),
-                "`throughline export --raw` gives back what was kept of it, without its secrets",
-            ));
-        };
-        (path, Some(session.flavor), Some(session.id))
+        session_log(&store, &AccessScope::unrestricted(), target, now)
     };
-    let shown = path.display();
-    read_log(&path, flavor, session, app.environment.now)
-        .with_context(|| format!("cannot read {shown}"))?
-        .ok_or_else(|| {
-            error_with_hint(
-                format!("{shown} is no log of an agent that we know"),
-                "`throughline doctor` lists the agents",
-            )
-        })
+    log.map_err(request_error)
 }
 
 /// Reads notes. Where that fails, the compaction goes on without them and says so.

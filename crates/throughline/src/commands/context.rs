@@ -1,10 +1,19 @@
 //! `throughline context`
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write, stdin, stdout};
 
+use jiff::Timestamp;
+use memory::Workspace;
 use recall::{ItemDecision, RecallAnswer, RecallOutcome};
+use serve::ServeSettings;
+use serve::requests::AccessScope;
+use serve::requests::context::{PromptContext, prompt_context};
+use serve::requests::search::{SearchContent, SearchOptions, search};
+use store::{Query, Store};
 
 use crate::commands::App;
+use crate::output::table::count;
 use crate::output::text::sanitize;
 use crate::output::{self, Exit, say};
 
@@ -42,74 +51,88 @@ pub struct ContextArgs {
 /// A prompt of a hook may be anything; more than this is not read.
 const PROMPT_BYTES_MAX: u64 = 16 << 20;
 
+/// The hits that are searched for sessions of other workspaces.
+const HINT_HITS: usize = 20;
+
 pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Exit> {
     let prompt = read_prompt(args)?;
     let store = app.open_for_query()?;
     let workspace = app.find_workspace(&store, args.workspace.as_deref())?;
     let settings = app.serve_settings();
-    if let Some(off) = serve::prompt::injection_off(&settings, &workspace) {
-        if args.json {
-            output::print_json(&serde_json::json!({ "answer": { "abstain": "off" }, "off": off }))?;
-        } else {
-            say(&format!("Nothing: {}.", off.reason()));
+    let (session, now) = (args.session.as_deref(), app.environment.now);
+    let context = prompt_context(&store, &settings, &workspace, prompt, session, now)?;
+    let (request, outcome) = match &context {
+        PromptContext::Recalled { request, outcome } => (request, outcome),
+        PromptContext::Off(off) => {
+            if args.json {
+                let answer = serde_json::json!({ "answer": { "abstain": "off" }, "off": off });
+                output::print_json(&answer)?;
+            } else {
+                say(&format!("Nothing: {}.", off.reason()));
+            }
+            return Ok(Exit::NothingFound);
         }
-        return Ok(Exit::NothingFound);
-    }
-    let session = args.session.as_deref();
-    let occasion = serve::prompt::prompt_request(&store, &settings, prompt, session, &workspace)?;
-    let now = app.environment.now;
-    let recalled = serve::prompt::recall_for_prompt(&store, &settings, &occasion, &workspace, now)?;
+    };
     if args.json {
-        output::print_json(&recalled)?;
+        output::print_json(outcome)?;
     } else {
-        print_recalled(&recalled, args.explain)?;
-        if matches!(recalled.answer, RecallAnswer::Abstain(_))
-            && let Some(hint) = other_workspace_hint(&store, &occasion.prompt, &workspace, now)?
+        print_recalled(outcome, args.explain)?;
+        if context.pack().is_err()
+            && let Some(hint) =
+                other_workspace_hint(&store, &settings, &request.prompt, &workspace, now)?
         {
             say(&hint);
         }
     }
-    let RecallAnswer::Inject(pack) = &recalled.answer else {
+    if context.pack().is_err() {
         return Ok(Exit::NothingFound);
-    };
+    }
     if args.record {
-        store.record_injection(serve::prompt::new_injection(&occasion, pack, now))?;
+        context.record(&store, now)?;
     }
     Ok(Exit::Done)
 }
 
-/// Returns a hint at the sessions of another workspace that a silent prompt may be about.
+/// Returns a hint if the prompt matches sessions of another workspace.
 fn other_workspace_hint(
-    store: &store::Store,
+    store: &Store,
+    settings: &ServeSettings,
     prompt: &str,
-    here: &memory::Workspace,
-    now: jiff::Timestamp,
+    here: &Workspace,
+    now: Timestamp,
 ) -> anyhow::Result<Option<String>> {
-    let found = recall::search(store, &recall::RecallQuery::from(prompt), now)?;
-    if found.verdict != recall::Verdict::Inject {
+    let query = Query {
+        text: prompt.to_owned(),
+        limit: HINT_HITS,
+        ..Query::default()
+    };
+    let options = SearchOptions {
+        content: SearchContent::Records,
+        include_sensitive: true,
+        ..SearchOptions::default()
+    };
+    let found = search(store, &AccessScope::unrestricted(), &query, options, now)?;
+    if found.confidence < settings.injection.recall.gate {
         return Ok(None);
     }
-    let is_other = |key: &&str| *key != here.key;
-    let keys = found
-        .hits
-        .iter()
-        .filter_map(|hit| hit.hit.workspace.as_deref());
-    let Some(best) = keys.clone().find(is_other) else {
+    let hits = found.hits.iter().map(|ranked| &ranked.hit);
+    let keys = hits.clone().filter_map(|hit| hit.workspace.as_deref());
+    let Some(best) = keys.clone().find(|key| *key != here.key) else {
         return Ok(None);
     };
-    let sessions: std::collections::BTreeSet<_> = found
-        .hits
-        .iter()
-        .filter(|hit| hit.hit.workspace.as_deref() == Some(best))
-        .map(|hit| &hit.hit.session)
-        .collect();
+    let of_best = hits.filter(|hit| hit.workspace.as_deref() == Some(best));
+    let sessions: BTreeSet<_> = of_best.map(|hit| &hit.session).collect();
     let known = store.workspaces_matching(best, 1)?;
     let folder = known.first().map_or(best, |workspace| &workspace.root);
-    let (count, plural) = (sessions.len(), if sessions.len() == 1 { "" } else { "s" });
-    let verb = if count == 1 { "matches" } else { "match" };
-    let folder = sanitize(folder);
+    let verb = if sessions.len() == 1 {
+        "matches"
+    } else {
+        "match"
+    };
     Ok(Some(format!(
-        "Nothing in this workspace; {count} session{plural} elsewhere {verb} (--workspace {folder})."
+        "Nothing in this workspace; {} elsewhere {verb} (--workspace {}).",
+        count(sessions.len(), "session"),
+        sanitize(folder)
     )))
 }
 

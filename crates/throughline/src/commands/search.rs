@@ -2,41 +2,43 @@
 
 use std::io::{Write, stdout};
 
-use memory::words::StemmedText;
 use memory::{Fact, Flavor, RecordKind, SessionId};
-use recall::{RankedHit, RankedHits, RecallQuery};
+use recall::{RankedHit, RankedSession};
 use serde::Serialize;
-use store::{MatchLevel, Query, Store};
+use serve::requests::AccessScope;
+use serve::requests::search::{Audience, FactHit, SearchContent, SearchOptions, SearchOutcome};
+use store::{MatchLevel, Query};
 
 use crate::commands::{App, parse_flavor, show};
 use crate::output::table::count;
-use crate::output::text::TextStyle;
-use crate::output::{self, Exit, say, time};
+use crate::output::text::{TextStyle, sanitize};
+use crate::output::{Exit, print_json, say, time};
 
-/// Find something in what the agents and you did
+/// Search the sessions of all agents, and the facts learned from them
 ///
-/// Ask as you would ask a colleague, or type words, names and error codes. Records that hold all of it come
-/// first; when none does, those that hold some, or mean the same, and at last those with words spelt nearly so.
-/// "A phrase" must occur as it stands (in quotes that reach the program: '"a phrase"'), -word must not
-/// occur, word* stands for all words that begin so.
+/// Ask as you would ask a colleague, or type words, names and error codes. Facts come first, then
+/// records that contain all of the words; if there are none, records that contain some of them or
+/// synonyms, and finally records with similar spellings. "A phrase" must occur literally (quote it
+/// for the shell as well: '"a phrase"'), -word must not occur, and word* matches all words that
+/// begin so.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
-    /// What to look for
+    /// What to search for
     #[arg(required = true, value_name = "WORDS")]
     query: Vec<String>,
 
-    /// A word that must not occur; -WORD means the same
+    /// Exclude records that contain this word; same as -WORD
     #[arg(long, value_name = "WORD")]
     not: Vec<String>,
 
     #[command(flatten)]
     filter: SearchFilterArgs,
 
-    /// How many to show
+    /// The number of hits to show
     #[arg(short = 'n', long, default_value_t = 20, value_name = "NUMBER")]
     limit: usize,
 
-    /// Say what each score is made of
+    /// Show the parts of each score
     #[arg(long)]
     explain: bool,
 
@@ -45,14 +47,14 @@ pub struct SearchArgs {
     json: bool,
 }
 
-/// Where to look.
+/// Where to search.
 #[derive(Debug, clap::Args)]
 struct SearchFilterArgs {
-    /// Only this agent's sessions
+    /// Only sessions of this agent
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Option<Flavor>,
 
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose address or folder contains this
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
@@ -60,7 +62,7 @@ struct SearchFilterArgs {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// Only records of this type; may be given several times
+    /// Only records of this type; may be repeated
     #[arg(long = "type", value_name = "TYPE", value_parser = parse_record_kind)]
     kind: Vec<RecordKind>,
 
@@ -68,7 +70,7 @@ struct SearchFilterArgs {
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
 
-    /// Only records about files with this in their path; * stands for anything
+    /// Only records about files whose path contains this; * matches anything
     #[arg(long, value_name = "PART")]
     path: Option<String>,
 
@@ -81,129 +83,112 @@ struct SearchFilterArgs {
     until: Option<String>,
 }
 
-/// Reads a record's type on the command line.
+/// Parses a record type on the command line.
 pub fn parse_record_kind(name: &str) -> Result<RecordKind, String> {
     RecordKind::from_name(name).ok_or_else(|| {
         let known: Vec<_> = RecordKind::ALL.iter().map(|kind| kind.name()).collect();
-        format!("no such type; known are {}", known.join(", "))
+        format!("unknown type; known types are {}", known.join(", "))
     })
 }
 
 pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
     let store = app.open_for_query()?;
-    let session = match &args.filter.session {
+    let filter = &args.filter;
+    let session = match &filter.session {
         Some(prefix) => Some(show::find_session(&store, prefix)?.id),
         None => None,
     };
-    let filter = &args.filter;
-    // Questions that are shown beside their answers take no place of their own.
-    let hidden = if args.json { 0 } else { HIDDEN_MAX };
+    // Questions that are shown beside their answers do not count towards the limit.
+    let hidden = if args.json { 0 } else { HIDDEN_QUESTIONS_MAX };
     let query = Query {
         text: query_text(args),
         kinds: filter.kind.clone(),
         flavor: filter.agent,
         workspace: filter.workspace.clone(),
+        workspace_key: None,
         session,
         tool: filter.tool.clone(),
         path: filter.path.clone(),
-        workspace_key: None,
         since: app.parse_time_arg(filter.since.as_deref())?,
         until: app.parse_time_arg(filter.until.as_deref())?,
         limit: args.limit.saturating_add(hidden),
     };
-    let ask = RecallQuery {
-        query,
-        ..RecallQuery::default()
+    let options = SearchOptions {
+        content: SearchContent::All,
+        include_sensitive: true,
+        audience: Audience::Person,
+        explain: args.explain,
+        rank_sessions: args.json,
     };
-    let mut found = recall::search(&store, &ask, app.environment.now)?;
-    let facts = evicted_facts(&store, &ask.query, found.digest_only_sessions)?;
+    let scope = AccessScope::unrestricted();
+    let now = app.environment.now;
+    let mut found = serve::requests::search::search(&store, &scope, &query, options, now)?;
+    let exit = if found.is_empty() {
+        Exit::NothingFound
+    } else {
+        Exit::Done
+    };
     if args.json {
         if !args.explain {
             found.hits.iter_mut().for_each(|hit| hit.parts.clear());
         }
-        let (ranked, facts) = (&found, &facts);
-        output::print_json(&SearchOutput { ranked, facts })?;
+        print_json(&SearchOutput::from(found))?;
     } else {
-        print_results(app, args, &found, &facts)?;
+        print_results(app, args, &found)?;
     }
-    Ok(if found.hits.is_empty() && facts.is_empty() {
-        Exit::NothingFound
-    } else {
-        Exit::Done
-    })
+    Ok(exit)
 }
 
-/// How many questions may be hidden behind their answers.
-const HIDDEN_MAX: usize = 20;
+/// The most questions that are hidden behind their answers.
+const HIDDEN_QUESTIONS_MAX: usize = 20;
 
-/// What is printed as JSON.
+/// The JSON output.
 #[derive(Serialize)]
-struct SearchOutput<'a> {
-    #[serde(flatten)]
-    ranked: &'a RankedHits,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    facts: &'a [EvictedFact],
+struct SearchOutput {
+    rung: MatchLevel,
+    confidence: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    facts: Vec<FactOutput>,
+    hits: Vec<RankedHit>,
+    sessions: Vec<RankedSession>,
+    digest_only_sessions: u64,
 }
 
-/// A fact that outlived the records it was taken from.
 #[derive(Serialize)]
-struct EvictedFact {
-    session: SessionId,
+struct FactOutput {
+    /// The session that the fact was extracted from, if only its digest is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<SessionId>,
     digest_only: bool,
     #[serde(flatten)]
     fact: Fact,
 }
 
-/// Facts that are shown of sessions of which only the digest is left.
-const FACTS_MAX: usize = 5;
-/// A fact must be so much like the question.
-const FACT_FLOOR: f64 = 0.3;
-/// Workspaces whose facts are looked at.
-const WORKSPACES_MAX: usize = 1_000;
-
-/// Returns the facts that answer a question and were taken from sessions of which only the digest
-/// is left: the records that would be found in their place are gone.
-fn evicted_facts(
-    store: &Store,
-    query: &Query,
-    digest_only_sessions: u64,
-) -> anyhow::Result<Vec<EvictedFact>> {
-    let asks_for_records = query.tool.is_some()
-        || query.path.is_some()
-        || query.session.is_some()
-        || query.flavor.is_some()
-        || query.until.is_some();
-    if digest_only_sessions == 0 || asks_for_records {
-        return Ok(Vec::new());
-    }
-    let part = query.workspace.as_deref().unwrap_or_default();
-    let workspaces = store.workspaces_matching(part, WORKSPACES_MAX)?;
-    let keys: Vec<_> = workspaces.into_iter().map(|found| found.key).collect();
-    let about = store.facts_about(&StemmedText::parse(&query.text), &keys, None, 4 * FACTS_MAX)?;
-    let mut facts = Vec::new();
-    for (fact, score) in about {
-        let is_late = query.since.is_none_or(|since| fact.seen >= since);
-        if score < FACT_FLOOR || !is_late || facts.len() == FACTS_MAX {
-            continue;
-        }
-        if let Some(session) = store.digest_only_source(fact.id)? {
-            facts.push(EvictedFact {
-                session,
-                digest_only: true,
-                fact,
-            });
+impl From<SearchOutcome> for SearchOutput {
+    fn from(found: SearchOutcome) -> Self {
+        let facts = found.facts.into_iter().map(|hit| FactOutput {
+            digest_only: hit.digest_only_session.is_some(),
+            session: hit.digest_only_session,
+            fact: hit.fact,
+        });
+        Self {
+            rung: found.rung,
+            confidence: found.confidence,
+            facts: facts.collect(),
+            hits: found.hits,
+            sessions: found.sessions,
+            digest_only_sessions: found.digest_only_sessions,
         }
     }
-    Ok(facts)
 }
 
-/// Returns the question in one piece.
+/// Joins the arguments to one query.
 fn query_text(args: &SearchArgs) -> String {
-    let unwanted = args.not.iter().map(|word| format!(" -{word}"));
-    args.query.join(" ") + &unwanted.collect::<String>()
+    let excluded = args.not.iter().map(|word| format!(" -{word}"));
+    args.query.join(" ") + &excluded.collect::<String>()
 }
 
-/// Lets `-docs` stand for `--not=docs`, which no option of ours can be mistaken for.
+/// Rewrites `-docs` to `--not=docs`. No option of ours has a single dash and a word.
 pub fn rewrite_exclusion(argument: String) -> String {
     let is_word = |word: &str| {
         word.len() > 1 && word.starts_with(|c: char| c.is_alphabetic()) && !word.starts_with("n=")
@@ -214,25 +199,19 @@ pub fn rewrite_exclusion(argument: String) -> String {
     }
 }
 
-fn print_results(
-    app: &App<'_>,
-    args: &SearchArgs,
-    found: &RankedHits,
-    facts: &[EvictedFact],
-) -> anyhow::Result<()> {
-    match (found.rung, found.hits.is_empty()) {
-        (_, true) if !facts.is_empty() => {}
-        (MatchLevel::NoWords, _) => say("There is no word in that to look for."),
-        (_, true) => say("Nothing found."),
-        (MatchLevel::Exact | MatchLevel::Forms, false) => {}
-        (MatchLevel::Related, false) => {
-            say("No record has all of these words; these have some of them, or mean the same.");
+fn print_results(app: &App<'_>, args: &SearchArgs, found: &SearchOutcome) -> anyhow::Result<()> {
+    match found.rung {
+        MatchLevel::NoWords if found.is_empty() => {
+            say(&format!("Nothing to search for in {:?}.", query_text(args)));
         }
-        (MatchLevel::Fuzzy, false) => {
-            say("No record has these words; these have words that are spelt nearly so.");
+        _ if found.is_empty() => say("Nothing found."),
+        _ if found.hits.is_empty() => {}
+        MatchLevel::Related => {
+            say("No record has all of these words; showing partial matches and synonyms.");
         }
+        MatchLevel::Fuzzy => say("No exact match; showing similar spellings."),
+        MatchLevel::Exact | MatchLevel::Forms | MatchLevel::NoWords => {}
     }
-    let mut out = stdout().lock();
     let digest_only = usize::try_from(found.digest_only_sessions).unwrap_or(usize::MAX);
     if digest_only > 0 {
         say(&format!(
@@ -240,13 +219,21 @@ fn print_results(
             count(digest_only, "older session"),
         ));
     }
-    // A question is shown beside its answer, where that is shown.
-    let beside = |hit: &&RankedHit| {
+    let mut out = stdout().lock();
+    for hit in &found.facts {
+        write!(out, "{}", format_fact(app, hit))?;
+    }
+    // A question is shown beside its answer, so it is not listed again if the answer is.
+    let is_listed = |hit: &&RankedHit| {
         let answer = hit.answered_by;
         answer.is_none_or(|answer| found.hits.iter().all(|other| other.hit.id != answer))
     };
-    let hits = found.hits.iter().filter(beside).take(args.limit);
-    let hits: Vec<&RankedHit> = hits.collect();
+    let hits: Vec<&RankedHit> = found
+        .hits
+        .iter()
+        .filter(is_listed)
+        .take(args.limit)
+        .collect();
     for group in group_by_session(&hits) {
         write!(out, "{}", format_session(app, group[0]))?;
         for hit in group {
@@ -256,19 +243,35 @@ fn print_results(
             }
         }
     }
-    for EvictedFact { session, fact, .. } in facts {
-        let when = time::format_time(Some(fact.seen), &app.environment.zone);
-        writeln!(
-            out,
-            "{}\n  {when}  fact (only the digest of this session is left)\n    {}",
-            output::text::sanitize(session.as_str()),
-            output::text::sanitize(&fact.text),
-        )?;
-    }
     Ok(())
 }
 
-/// Returns the hits of each session together, the session of the best hit first.
+fn format_fact(app: &App<'_>, hit: &FactHit) -> String {
+    let style = TextStyle {
+        color: app.environment.color,
+    };
+    let fact = &hit.fact;
+    let workspace = fact
+        .workspace
+        .as_deref()
+        .map_or("everywhere", memory::workspace::name);
+    let pinned = if fact.pinned { ", pinned" } else { "" };
+    let head = format!("{}  fact ({}{pinned})", sanitize(workspace), fact.kind);
+    let origin = hit.digest_only_session.as_ref().map(|session| {
+        let session = sanitize(session.as_str());
+        format!("  (only the digest of {session} is left)")
+    });
+    format!(
+        "{}  {}\n  {}{}\n    {}\n",
+        style.bold(&head),
+        style.dim(&fact.id.short()),
+        time::format_time(Some(fact.seen), &app.environment.zone),
+        origin.unwrap_or_default(),
+        sanitize(&fact.text),
+    )
+}
+
+/// Groups the hits by session, with the session of the best hit first.
 fn group_by_session<'a>(hits: &[&'a RankedHit]) -> Vec<Vec<&'a RankedHit>> {
     let mut groups: Vec<Vec<&RankedHit>> = Vec::new();
     for hit in hits.iter().copied() {
@@ -284,7 +287,7 @@ fn group_by_session<'a>(hits: &[&'a RankedHit]) -> Vec<Vec<&'a RankedHit>> {
 }
 
 fn format_session(app: &App<'_>, hit: &RankedHit) -> String {
-    let paint = TextStyle {
+    let style = TextStyle {
         color: app.environment.color,
     };
     let hit = &hit.hit;
@@ -293,17 +296,17 @@ fn format_session(app: &App<'_>, hit: &RankedHit) -> String {
         .as_deref()
         .map_or("-", memory::workspace::name);
     let title = hit.title.as_deref().unwrap_or("Untitled session");
-    let head = output::text::sanitize(&format!("{workspace}  {title}"));
+    let head = sanitize(&format!("{workspace}  {title}"));
     format!(
         "{}  {}\n",
-        paint.bold(&head),
-        paint.dim(&output::text::sanitize(hit.session.as_str()))
+        style.bold(&head),
+        style.dim(&sanitize(hit.session.as_str()))
     )
 }
 
 fn format_hit(app: &App<'_>, ranked: &RankedHit) -> String {
     let hit = &ranked.hit;
-    let paint = TextStyle {
+    let style = TextStyle {
         color: app.environment.color,
     };
     let when = time::format_time(hit.at, &app.environment.zone);
@@ -317,23 +320,23 @@ fn format_hit(app: &App<'_>, ranked: &RankedHit) -> String {
     let note = if hit.in_source {
         ""
     } else {
-        "  (no longer in its source)"
+        "  (no longer in its log)"
     };
     let asked = ranked.asked.as_ref().map_or_else(String::new, |asked| {
-        let line = output::text::sanitize(asked.text.lines().next().unwrap_or_default());
+        let line = sanitize(asked.text.lines().next().unwrap_or_default());
         let line: String = line.chars().take(ASKED_CHARS_MAX).collect();
-        format!("    {}\n", paint.dim(&format!("asked: {line}")))
+        format!("    {}\n", style.dim(&format!("asked: {line}")))
     });
     format!(
         "  {when}  {}{note}\n{asked}    {}\n",
-        output::text::sanitize(&what),
-        paint.highlight(&hit.snippet.text, &hit.snippet.matches),
+        sanitize(&what),
+        style.highlight(&hit.snippet.text, &hit.snippet.matches),
     )
 }
 
-/// Longest part of a question that is shown beside its answer, in characters.
+/// The longest excerpt of a question beside its answer, in characters.
 const ASKED_CHARS_MAX: usize = 120;
-/// Parts of a score that are shown.
+/// The number of score parts that are shown.
 const PARTS_SHOWN: usize = 8;
 
 fn format_score(hit: &RankedHit) -> String {

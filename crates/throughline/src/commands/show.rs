@@ -3,6 +3,7 @@
 use std::io::{Write, stdout};
 
 use memory::{Cost, RecordId, RecordKind, Session};
+use serve::requests::{self, AccessScope, RequestError};
 use store::{Store, StoredRecord};
 
 use crate::commands::sessions::format_tokens;
@@ -37,14 +38,7 @@ pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
         print_record(app, args, &record)?;
         return Ok(Exit::Done);
     }
-    let session = match args.id.parse::<RecordId>() {
-        Ok(id) => store.session_of_digest(id)?,
-        Err(_) => None,
-    };
-    let session = match session {
-        Some(of_digest) => find_session(&store, of_digest.as_str())?,
-        None => find_session(&store, &args.id)?,
-    };
+    let session = find_session(&store, &args.id)?;
     if args.json {
         print_session_json(&store, &session)?;
     } else {
@@ -53,36 +47,18 @@ pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Returns the one session whose id begins with `prefix`.
+/// Returns the session with an id or a unique prefix of it.
 pub fn find_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
-    let mut named = store.sessions_by_prefix(prefix, 5)?;
-    // Of `abc` and `abc/agent-1`, the first is meant.
-    if let Some(exact) = named
-        .iter()
-        .position(|s| s.id.native() == prefix || s.id.as_str() == prefix)
-    {
-        return Ok(named.swap_remove(exact));
+    let scope = AccessScope::unrestricted();
+    requests::find::find_session(store, &scope, prefix).map_err(request_error)
+}
+
+/// Turns an error of a request into one that `main` reports with its hint.
+pub fn request_error(error: RequestError) -> anyhow::Error {
+    match error {
+        RequestError::Store(error) => error.into(),
+        error => error_with_hint(error.to_string(), error.hint().unwrap_or_default()),
     }
-    let shortest = named.first().map(|session| session.id.clone());
-    if let Some(shortest) = shortest
-        && named
-            .iter()
-            .all(|session| session.id.as_str().starts_with(shortest.as_str()))
-    {
-        return Ok(named.swap_remove(0));
-    }
-    let names: Vec<_> = named.iter().map(|session| session.id.to_string()).collect();
-    Err(if names.is_empty() {
-        error_with_hint(
-            format!("no session begins with {prefix:?}"),
-            "`throughline sessions` lists them",
-        )
-    } else {
-        error_with_hint(
-            format!("several sessions begin with {prefix:?}"),
-            format!("such as {}", names.join(", ")),
-        )
-    })
 }
 
 /// Writes record after record, so that a long session needs no memory.
@@ -218,8 +194,8 @@ pub fn session_heading(app: &App<'_>, store: &Store, session: &Session) -> anyho
     line(
         "lost",
         (session.detached > 0).then(|| match session.detached {
-            1 => "1 record is no longer in its source; kept".to_owned(),
-            lost => format!("{lost} records are no longer in their source; kept"),
+            1 => "1 record is no longer in its log; kept".to_owned(),
+            lost => format!("{lost} records are no longer in their logs; kept"),
         }),
     );
     let subagents = store.subagents(&session.id)?;
@@ -261,7 +237,7 @@ fn format_record(app: &App<'_>, full: bool, record: &StoredRecord, is_lost: bool
         .filter(|code| *code != "0")
         .map_or_else(String::new, |c| format!(", exit {c}"));
     let note = if is_lost {
-        "  (no longer in its source)"
+        "  (no longer in its log)"
     } else {
         ""
     };

@@ -82,7 +82,7 @@ fn what_cannot_be_compacted_says_why() {
     assert_eq!(tight["event"], "compaction.declined.still_too_large");
     let readme = repository().join("README.md").display().to_string();
     assert_snapshot!(env.run(&["compact", &readme]).shown(), @r"
-    error: $REPO/README.md is no log of an agent that we know
+    error: $REPO/README.md is not the log of a known agent
     hint: `throughline doctor` lists the agents
     [2]
     ");
@@ -134,8 +134,8 @@ fn a_session_is_compacted_from_its_log_and_never_from_memory() {
     assert_eq!(by_session["kept"], by_file["kept"]);
     std::fs::remove_file(&log_copy).unwrap();
     assert_snapshot!(env.run(&["compact", "4c5420d7"]).shown(), @r"
-    error: the log of claude:4c5420d7-85c7-46b9-b34d-eaf1c42847fd is gone, so there is nothing to compact
-    hint: `throughline export --raw` gives back what was kept of it, without its secrets
+    error: the log of claude:4c5420d7-85c7-46b9-b34d-eaf1c42847fd no longer exists, so there is nothing to compact
+    hint: `throughline export --raw` writes the archived copy, with secrets redacted
     [2]
     ");
 }

@@ -61,10 +61,10 @@ fn a_truncated_log_loses_neither_records_nor_digest() {
     let found = after["records"].as_array().unwrap().iter().filter(is_lost);
     assert_eq!(found.count() as u64, lost);
 
-    let heading = format!("{lost} records are no longer in their source; kept");
+    let heading = format!("{lost} records are no longer in their logs; kept");
     let shown = env.run(&["show", SESSION]).stdout;
     assert!(shown.contains(&heading), "{shown}");
-    assert!(shown.contains("(no longer in its source)"), "{shown}");
+    assert!(shown.contains("(no longer in its log)"), "{shown}");
     let listed = env.run(&["sessions"]).stdout;
     assert!(listed.contains(&format!("{lost} not in log")), "{listed}");
     assert_eq!(env.run(&["export", "--raw", SESSION]).stdout, archived);
@@ -152,7 +152,7 @@ fn a_record_that_its_log_lost_ranks_below_the_rest() {
     assert_eq!(sessions(), both(("claude:b", true), ("claude:a", false)));
     let shown = env.run(&["search", "quuxifier"]).stdout;
     assert_eq!(
-        shown.matches("(no longer in its source)").count(),
+        shown.matches("(no longer in its log)").count(),
         1,
         "{shown}"
     );

@@ -1,23 +1,19 @@
 //! `memory_context`
 
+use rmcp::model::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{McpToolSpec, ToolContext};
+use super::{McpTool, ToolContext, read_only};
+use crate::ServeSettings;
 use crate::requests::RequestError;
-use crate::requests::context::{self, PromptContext};
+use crate::requests::context::show_prompt_context;
 
-pub const SPEC: McpToolSpec = McpToolSpec {
-    name: "memory_context",
-    title: "Context for a task",
-    description: "Get the few facts and excerpts of earlier sessions that matter for a task, already chosen; nothing \
-        when nothing is sure to matter. Use it once at the start of a task when no memory was shown to you \
-        with the prompt.",
-};
+pub(super) struct ContextTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ContextToolArgs {
+pub(super) struct ContextToolArgs {
     /// The prompt or task to find context for
     prompt: String,
     /// The session's id, so that nothing is shown to it twice
@@ -25,44 +21,57 @@ pub struct ContextToolArgs {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct ContextToolAnswer {
-    /// Ids of the facts and records that are shown
+pub(super) struct ContextToolAnswer {
+    /// Ids of the facts and records in the text
     items: Vec<String>,
-    /// Why memory has nothing to say
+    /// Why there is no text
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// What memory has, quoted; empty when it has nothing
+    /// The relevant memory, quoted; empty if there is none
     text: String,
 }
 
-pub fn run(
-    call: &ToolContext<'_>,
-    args: ContextToolArgs,
-) -> Result<ContextToolAnswer, RequestError> {
-    let here = call.workspace()?;
-    let session = args.session.as_deref();
-    let found = context::prompt_context(
-        call.store,
-        call.settings,
-        here,
-        args.prompt,
-        session,
-        call.now,
-    )?;
-    Ok(match found {
-        PromptContext::Given(pack) => ContextToolAnswer {
-            items: pack
-                .items
-                .iter()
-                .map(|item| item.item.to_string())
-                .collect(),
-            note: None,
-            text: pack.text,
-        },
-        PromptContext::Silent(why) => ContextToolAnswer {
-            items: Vec::new(),
-            note: Some(why.to_owned()),
-            text: String::new(),
-        },
-    })
+impl McpTool for ContextTool {
+    const NAME: &'static str = "memory_context";
+    const TITLE: &'static str = "Context for a task";
+    const DESCRIPTION: &'static str = "Get the few facts and excerpts of earlier sessions that \
+        matter for a task, already selected; nothing if none is certain to matter. Use it once at \
+        the start of a task if no memory was shown to you with the prompt.";
+    type Args = ContextToolArgs;
+    type Answer = ContextToolAnswer;
+
+    fn annotations(_: &ServeSettings) -> Option<ToolAnnotations> {
+        // What is shown once is not shown again.
+        Some(read_only().idempotent(false))
+    }
+
+    fn run(
+        context: &ToolContext<'_>,
+        args: ContextToolArgs,
+    ) -> Result<ContextToolAnswer, RequestError> {
+        let shown = show_prompt_context(
+            context.store,
+            context.settings,
+            context.workspace()?,
+            args.prompt,
+            args.session.as_deref(),
+            context.now,
+        )?;
+        Ok(match shown.pack() {
+            Ok(pack) => ContextToolAnswer {
+                items: pack
+                    .items
+                    .iter()
+                    .map(|item| item.item.to_string())
+                    .collect(),
+                note: None,
+                text: pack.text.clone(),
+            },
+            Err(reason) => ContextToolAnswer {
+                items: Vec::new(),
+                note: Some(reason.to_owned()),
+                text: String::new(),
+            },
+        })
+    }
 }

@@ -1,4 +1,5 @@
-//! The tools, a file each: arguments and answer, when to use it, and what it does.
+//! The MCP tools. Each file holds one tool: its description, its arguments, its answer and what it
+//! does.
 
 mod context;
 mod get;
@@ -12,127 +13,138 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use store::Store;
 
-pub use self::get::read_timeline;
-pub use self::stats::latest_sessions;
+pub(super) use self::get::read_timeline;
 use super::schema::{answer_schema, arguments_schema};
+use crate::ServeSettings;
 use crate::requests::{AccessScope, RequestError};
-use crate::{McpPermission, ServeSettings};
 
-/// What a tool works with.
+/// What a tool call is answered from.
 #[derive(Debug)]
-pub struct ToolContext<'a> {
-    pub store: &'a Store,
-    pub settings: &'a ServeSettings,
-    pub scope: &'a AccessScope,
-    pub now: Timestamp,
+pub(super) struct ToolContext<'a> {
+    pub(super) store: &'a Store,
+    pub(super) settings: &'a ServeSettings,
+    pub(super) scope: &'a AccessScope,
+    pub(super) now: Timestamp,
 }
 
 impl<'a> ToolContext<'a> {
     fn workspace(&self) -> Result<&'a memory::Workspace, RequestError> {
         self.scope.workspace().ok_or_else(|| {
             RequestError::invalid(
-                "the folder of the session is not known",
-                "name it in the header Throughline-Folder, or use `throughline mcp` over standard streams",
+                "the client's folder is unknown",
+                "send the header Throughline-Folder, or use `throughline mcp` instead of HTTP",
             )
         })
     }
 }
 
-/// How a tool presents itself.
-struct McpToolSpec {
+/// A tool.
+trait McpTool {
+    const NAME: &'static str;
+    const TITLE: &'static str;
+    /// Tells a model when to use the tool.
+    const DESCRIPTION: &'static str;
+    type Args: DeserializeOwned + JsonSchema;
+    type Answer: Serialize + JsonSchema;
+
+    /// Returns what the tool may change, or `None` if the settings do not allow the tool.
+    fn annotations(settings: &ServeSettings) -> Option<ToolAnnotations>;
+
+    fn run(context: &ToolContext<'_>, args: Self::Args) -> Result<Self::Answer, RequestError>;
+}
+
+/// Annotations of a tool that only reads.
+fn read_only() -> ToolAnnotations {
+    closed_world().read_only(true).destructive(false)
+}
+
+/// Annotations of a tool that works on memory alone, and may be repeated without further effect.
+fn closed_world() -> ToolAnnotations {
+    ToolAnnotations::new().idempotent(true).open_world(false)
+}
+
+/// A tool without its types.
+struct ToolEntry {
     name: &'static str,
-    title: &'static str,
-    description: &'static str,
+    describe: fn(&ServeSettings) -> Option<Tool>,
+    call: fn(&ToolContext<'_>, JsonObject) -> Result<Value, RequestError>,
 }
 
-/// Keeps the schemas at hand: they never change while we run.
-pub type ToolList = Arc<Vec<Tool>>;
-
-/// Returns the tools an agent may use, always in the same order.
-pub fn list_tools(settings: &ServeSettings) -> Vec<Tool> {
-    let may = |write: McpPermission| settings.mcp.write.contains(&write);
-    let inside = || ToolAnnotations::new().idempotent(true).open_world(false);
-    let reads = || inside().read_only(true).destructive(false);
-    let writes = || inside().read_only(false);
-    let mut tools = vec![
-        describe_tool::<search::SearchToolArgs, search::SearchToolAnswer>(&search::SPEC, reads()),
-        describe_tool::<get::GetToolArgs, get::GetToolAnswer>(&get::SPEC, reads()),
-        describe_tool::<context::ContextToolArgs, context::ContextToolAnswer>(
-            &context::SPEC,
-            reads().idempotent(false),
-        ),
-    ];
-    if may(McpPermission::Remember) {
-        let annotations = writes().destructive(false);
-        tools.push(describe_tool::<
-            remember::RememberToolArgs,
-            remember::RememberToolAnswer,
-        >(&remember::SPEC, annotations));
+impl ToolEntry {
+    const fn of<T: McpTool>() -> Self {
+        Self {
+            name: T::NAME,
+            describe: describe::<T>,
+            call: call::<T>,
+        }
     }
-    if may(McpPermission::Pin) || may(McpPermission::Forget) {
-        let annotations = writes().destructive(may(McpPermission::Forget));
-        tools.push(describe_tool::<pin::PinToolArgs, pin::PinToolAnswer>(
-            &pin::SPEC,
-            annotations,
-        ));
-    }
-    tools
-        .push(describe_tool::<stats::StatsToolArgs, stats::StatsToolAnswer>(&stats::SPEC, reads()));
-    tools
 }
 
-fn describe_tool<A: JsonSchema, O: JsonSchema>(
-    form: &McpToolSpec,
-    annotations: ToolAnnotations,
-) -> Tool {
-    let mut annotations = annotations;
-    annotations.title = Some(form.title.to_owned());
-    Tool::new(form.name, form.description, arguments_schema::<A>())
-        .with_title(form.title)
-        .with_raw_output_schema(answer_schema::<O>())
-        .with_annotations(annotations)
+/// Every tool, in the order in which clients list them.
+const TOOLS: [ToolEntry; 6] = [
+    ToolEntry::of::<search::SearchTool>(),
+    ToolEntry::of::<get::GetTool>(),
+    ToolEntry::of::<context::ContextTool>(),
+    ToolEntry::of::<remember::RememberTool>(),
+    ToolEntry::of::<pin::PinTool>(),
+    ToolEntry::of::<stats::StatsTool>(),
+];
+
+/// The offered tools with their schemas, which are generated once per process.
+pub(super) type ToolList = Arc<Vec<Tool>>;
+
+/// Returns the tools that the settings allow, always in the same order.
+pub(super) fn list_tools(settings: &ServeSettings) -> ToolList {
+    let offered = TOOLS.iter().filter_map(|tool| (tool.describe)(settings));
+    Arc::new(offered.collect())
 }
 
-/// Does what a tool is called for, and returns its answer as JSON. The caller has looked whether the tool is
-/// offered.
-pub fn call_tool(
-    call: &ToolContext<'_>,
+/// Calls a tool and returns its answer as JSON. The caller has checked that the tool is offered.
+pub(super) fn call_tool(
+    context: &ToolContext<'_>,
     name: &str,
     arguments: JsonObject,
-) -> Result<serde_json::Value, RequestError> {
-    match name {
-        "memory_search" => run_with_arguments(arguments, |args| search::run(call, &args)),
-        "memory_get" => run_with_arguments(arguments, |args| get::run(call, &args)),
-        "memory_context" => run_with_arguments(arguments, |args| context::run(call, args)),
-        "memory_remember" => run_with_arguments(arguments, |args| remember::run(call, args)),
-        "memory_pin" => run_with_arguments(arguments, |args| pin::run(call, &args)),
-        "memory_stats" => run_with_arguments(arguments, |stats::StatsToolArgs {}| stats::run(call)),
-        _ => Err(RequestError::not_found(
-            format!("there is no tool {name:?}"),
-            "tools/list names them",
-        )),
-    }
+) -> Result<Value, RequestError> {
+    let tool = TOOLS.iter().find(|tool| tool.name == name).ok_or_else(|| {
+        RequestError::not_found(
+            format!("unknown tool {name:?}"),
+            "tools/list returns the tools",
+        )
+    })?;
+    (tool.call)(context, arguments)
 }
 
-fn run_with_arguments<A: for<'de> Deserialize<'de>, O: Serialize>(
+fn describe<T: McpTool>(settings: &ServeSettings) -> Option<Tool> {
+    let mut annotations = T::annotations(settings)?;
+    annotations.title = Some(T::TITLE.to_owned());
+    let tool = Tool::new(T::NAME, T::DESCRIPTION, arguments_schema::<T::Args>())
+        .with_title(T::TITLE)
+        .with_raw_output_schema(answer_schema::<T::Answer>())
+        .with_annotations(annotations);
+    Some(tool)
+}
+
+fn call<T: McpTool>(
+    context: &ToolContext<'_>,
     arguments: JsonObject,
-    run: impl FnOnce(A) -> Result<O, RequestError>,
-) -> Result<serde_json::Value, RequestError> {
-    let arguments = serde_json::Value::Object(arguments);
-    let arguments = serde_json::from_value(arguments).map_err(|error| {
+) -> Result<Value, RequestError> {
+    let args = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
         RequestError::invalid(
-            format!("the arguments are not right: {error}"),
+            format!("invalid arguments: {error}"),
             "see the tool's inputSchema",
         )
     })?;
-    let answer = run(arguments)?;
+    let answer = T::run(context, args)?;
     serde_json::to_value(answer)
-        .map_err(|error| RequestError::invalid(error.to_string(), "this is a mistake of ours"))
+        .map_err(|error| RequestError::invalid(error.to_string(), "this is a bug in Throughline"))
 }
 
+/// Converts a count for JSON: some clients reject schemas of unsigned integers.
 fn json_integer(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

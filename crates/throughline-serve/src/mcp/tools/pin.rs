@@ -1,22 +1,18 @@
 //! `memory_pin`
 
+use rmcp::model::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{McpToolSpec, ToolContext};
-use crate::McpPermission;
+use super::{McpTool, ToolContext, closed_world};
 use crate::requests::{RequestError, facts};
+use crate::{McpPermission, ServeSettings};
 
-pub const SPEC: McpToolSpec = McpToolSpec {
-    name: "memory_pin",
-    title: "Pin or forget a memory",
-    description: "Pin a fact or a record so that every session of this workspace sees it, unpin it, or forget it for good. \
-        Use it only when the user asks for it.",
-};
+pub(super) struct PinTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PinToolArgs {
+pub(super) struct PinToolArgs {
     /// The id of a fact or a record
     id: String,
     action: PinAction,
@@ -31,33 +27,51 @@ enum PinAction {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct PinToolAnswer {
+pub(super) struct PinToolAnswer {
     action: PinAction,
     id: String,
 }
 
-pub fn run(call: &ToolContext<'_>, args: &PinToolArgs) -> Result<PinToolAnswer, RequestError> {
-    let needed = match args.action {
-        PinAction::Pin | PinAction::Unpin => McpPermission::Pin,
-        PinAction::Forget => McpPermission::Forget,
-    };
-    if !call.settings.mcp.write.contains(&needed) {
-        return Err(RequestError::not_allowed(
-            "the user does not let agents do this",
-            "the user can, with `throughline pin`, `unpin` or `forget`, or allow it by `write` under [mcp]",
-        ));
+impl McpTool for PinTool {
+    const NAME: &'static str = "memory_pin";
+    const TITLE: &'static str = "Pin or forget a memory";
+    const DESCRIPTION: &'static str = "Pin a fact or a record so that every session of this \
+        workspace sees it, unpin it, or delete it permanently. Use it only when the user asks for \
+        it.";
+    type Args = PinToolArgs;
+    type Answer = PinToolAnswer;
+
+    fn annotations(settings: &ServeSettings) -> Option<ToolAnnotations> {
+        let may_pin = settings.mcp.write.contains(&McpPermission::Pin);
+        let may_forget = settings.mcp.write.contains(&McpPermission::Forget);
+        let annotations = closed_world().read_only(false).destructive(may_forget);
+        (may_pin || may_forget).then_some(annotations)
     }
-    let (store, reach) = (call.store, call.scope);
-    let id = match args.action {
-        PinAction::Pin => facts::pin_item(store, reach, &args.id, call.now)?,
-        PinAction::Unpin => facts::unpin_fact(store, reach, &args.id)?,
-        PinAction::Forget => {
-            facts::forget_item(store, reach, &args.id, call.now)?;
-            args.id.clone()
+
+    fn run(context: &ToolContext<'_>, args: PinToolArgs) -> Result<PinToolAnswer, RequestError> {
+        let needed = match args.action {
+            PinAction::Pin | PinAction::Unpin => McpPermission::Pin,
+            PinAction::Forget => McpPermission::Forget,
+        };
+        if !context.settings.mcp.write.contains(&needed) {
+            return Err(RequestError::not_allowed(
+                "the user has not allowed agents to do this",
+                "the user can run `throughline pin`, `unpin` or `forget`, or allow it by `write` \
+                 under [mcp]",
+            ));
         }
-    };
-    Ok(PinToolAnswer {
-        action: args.action,
-        id,
-    })
+        let (store, scope) = (context.store, context.scope);
+        let id = match args.action {
+            PinAction::Pin => facts::pin_item(store, scope, &args.id, context.now)?,
+            PinAction::Unpin => facts::unpin_fact(store, scope, &args.id)?,
+            PinAction::Forget => {
+                facts::forget_item(store, scope, &args.id, context.now)?;
+                args.id
+            }
+        };
+        Ok(PinToolAnswer {
+            action: args.action,
+            id,
+        })
+    }
 }

@@ -1,35 +1,31 @@
 //! `memory_remember`
 
 use memory::{FactKind, Trust};
+use rmcp::model::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{McpToolSpec, ToolContext};
-use crate::requests::RequestError;
+use super::{McpTool, ToolContext, closed_world};
 use crate::requests::facts::{self, RememberRequest};
-use crate::requests::given;
+use crate::requests::{RequestError, submitted};
+use crate::{McpPermission, ServeSettings};
 
-pub const SPEC: McpToolSpec = McpToolSpec {
-    name: "memory_remember",
-    title: "Remember a fact",
-    description: "Keep one durable statement about this workspace for later sessions: a decision with its reason, a \
-        command that works, an outcome. Use it when the user asks to remember something or when something was \
-        settled that the files do not tell. Not for secrets, and not for what is only true today.",
-};
+pub(super) struct RememberTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RememberToolArgs {
-    /// One durable statement of at most 40 words that stands on its own
+pub(super) struct RememberToolArgs {
+    /// One durable statement of at most 40 words that makes sense on its own
     text: String,
-    /// What it is: a decision, a command that works, an outcome, or a note, which it is unless given
+    /// The kind of statement: decision, command (one that works), outcome, or note, which is the
+    /// default
     kind: Option<NoteKind>,
     /// Words to find it by
     #[serde(default)]
     tags: Vec<String>,
 }
 
-/// Preferences and corrections are the user's to state.
+/// Preferences and corrections are missing: only the user states those.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum NoteKind {
@@ -40,39 +36,55 @@ enum NoteKind {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct RememberToolAnswer {
+pub(super) struct RememberToolAnswer {
     id: String,
-    /// It was known, and is counted once more
+    /// The fact was known already, and its count was increased
     repeated: bool,
-    /// Ids of facts it takes the place of
+    /// Ids of the facts that it supersedes
     superseded: Vec<String>,
 }
 
-pub fn run(
-    call: &ToolContext<'_>,
-    args: RememberToolArgs,
-) -> Result<RememberToolAnswer, RequestError> {
-    let kind = match args.kind.unwrap_or(NoteKind::Note) {
-        NoteKind::Decision => FactKind::Decision,
-        NoteKind::Command => FactKind::Command,
-        NoteKind::Outcome => FactKind::Outcome,
-        NoteKind::Note => FactKind::Note,
-    };
-    let workspace = call.workspace()?.clone();
-    given::require_captured(call.settings, Some(&workspace))?;
-    let statement = RememberRequest {
-        text: args.text,
-        kind,
-        tags: args.tags,
-        workspace: Some(workspace),
-        // Whoever asked for it, what arrives here are a model's words.
-        trust: Trust::Model,
-        pinned: false,
-    };
-    let kept = facts::remember_fact(call.store, statement, call.now)?;
-    Ok(RememberToolAnswer {
-        id: kept.id.to_string(),
-        repeated: kept.repeated,
-        superseded: kept.superseded.iter().map(ToString::to_string).collect(),
-    })
+impl McpTool for RememberTool {
+    const NAME: &'static str = "memory_remember";
+    const TITLE: &'static str = "Remember a fact";
+    const DESCRIPTION: &'static str = "Store one durable statement about this workspace for later \
+        sessions: a decision with its reason, a command that works, an outcome. Use it when the \
+        user asks to remember something, or when something was decided that the files do not \
+        show. Not for secrets, and not for what is only true today.";
+    type Args = RememberToolArgs;
+    type Answer = RememberToolAnswer;
+
+    fn annotations(settings: &ServeSettings) -> Option<ToolAnnotations> {
+        let is_allowed = settings.mcp.write.contains(&McpPermission::Remember);
+        is_allowed.then(|| closed_world().read_only(false).destructive(false))
+    }
+
+    fn run(
+        context: &ToolContext<'_>,
+        args: RememberToolArgs,
+    ) -> Result<RememberToolAnswer, RequestError> {
+        let kind = match args.kind.unwrap_or(NoteKind::Note) {
+            NoteKind::Decision => FactKind::Decision,
+            NoteKind::Command => FactKind::Command,
+            NoteKind::Outcome => FactKind::Outcome,
+            NoteKind::Note => FactKind::Note,
+        };
+        let workspace = context.workspace()?.clone();
+        submitted::require_captured(context.settings, Some(&workspace))?;
+        let request = RememberRequest {
+            text: args.text,
+            kind,
+            tags: args.tags,
+            workspace: Some(workspace),
+            // Even if the user asked for it, the text that arrives here was written by a model.
+            trust: Trust::Model,
+            pinned: false,
+        };
+        let stored = facts::remember_fact(context.store, request, context.now)?;
+        Ok(RememberToolAnswer {
+            id: stored.id.to_string(),
+            repeated: stored.repeated,
+            superseded: stored.superseded.iter().map(ToString::to_string).collect(),
+        })
+    }
 }

@@ -1,34 +1,34 @@
-//! `memory_stats`, and the latest sessions, which others show too.
+//! `memory_stats`
 
-use memory::Session;
+use rmcp::model::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{Store, StoreCounts};
+use store::StoreCounts;
 
-use super::{McpToolSpec, ToolContext};
+use super::{McpTool, ToolContext, read_only};
+use crate::ServeSettings;
 use crate::mcp::fenced;
-use crate::requests::{AccessScope, RequestError};
+use crate::requests::RequestError;
+use crate::requests::sessions::latest_sessions;
 
-pub const SPEC: McpToolSpec = McpToolSpec {
-    name: "memory_stats",
-    title: "What memory holds",
-    description: "How much memory holds of this workspace, and the latest sessions with their ids. Use it to see whether there \
-        is anything to search, or to find the session that the user means.",
-};
+/// The number of sessions that are listed.
+const SESSIONS_LISTED: usize = 5;
+
+pub(super) struct StatsTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct StatsToolArgs {}
+pub(super) struct StatsToolArgs {}
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct StatsToolAnswer {
-    /// The workspace that is meant
+pub(super) struct StatsToolAnswer {
+    /// The workspace that the counts are of
     workspace: Option<String>,
     sessions: i64,
     records: i64,
     facts: i64,
     pins: i64,
-    /// When the first and the last session were
+    /// The time of the first and of the last session
     first: Option<String>,
     last: Option<String>,
     /// The latest sessions, newest first
@@ -43,60 +43,51 @@ struct RecentSession {
     at: Option<String>,
 }
 
-pub fn run(call: &ToolContext<'_>) -> Result<StatsToolAnswer, RequestError> {
-    let StoreCounts {
-        sessions,
-        records,
-        facts,
-        pins,
-        first,
-        last,
-    } = call.store.counts(call.scope.workspace_keys())?;
-    let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let latest = latest_sessions(call.store, call.scope, 5)?;
-    Ok(StatsToolAnswer {
-        workspace: call
-            .scope
-            .workspace()
-            .map(|here| fenced::display_name(&here.key)),
-        sessions: number(sessions),
-        records: number(records),
-        facts: number(facts),
-        pins: number(pins),
-        first: first.map(|at| at.to_string()),
-        last: last.map(|at| at.to_string()),
-        latest: latest
-            .into_iter()
-            .map(|session| RecentSession {
-                at: session.ended.or(session.started).map(|at| at.to_string()),
-                agent: session.flavor.name().to_owned(),
-                title: session.title.as_deref().map(fenced::display_name),
-                id: session.id.to_string(),
-            })
-            .collect(),
-    })
-}
+impl McpTool for StatsTool {
+    const NAME: &'static str = "memory_stats";
+    const TITLE: &'static str = "What memory holds";
+    const DESCRIPTION: &'static str = "How much memory holds of this workspace, and the latest \
+        sessions with their ids. Use it to see whether there is anything to search, or to find \
+        the session that the user means.";
+    type Args = StatsToolArgs;
+    type Answer = StatsToolAnswer;
 
-/// Returns the latest sessions that may be seen, newest first.
-pub fn latest_sessions(
-    store: &Store,
-    reach: &AccessScope,
-    limit: usize,
-) -> store::Result<Vec<Session>> {
-    let mut sessions = Vec::new();
-    for key in reach.workspace_keys().unwrap_or_default() {
-        let filter = store::SessionFilter {
-            workspace: Some(key.clone()),
-            limit: 4 * limit,
-            ..store::SessionFilter::default()
-        };
-        let named = store.sessions(&filter)?;
-        // The filter takes a part of a workspace's name; here it must be the whole.
-        let seen = |s: &Session| s.workspace.as_ref() == Some(key);
-        sessions.extend(named.into_iter().filter(seen));
+    fn annotations(_: &ServeSettings) -> Option<ToolAnnotations> {
+        Some(read_only())
     }
-    let at = |session: &Session| session.ended.or(session.started);
-    sessions.sort_by(|a, b| at(b).cmp(&at(a)).then_with(|| a.id.cmp(&b.id)));
-    sessions.truncate(limit);
-    Ok(sessions)
+
+    fn run(
+        context: &ToolContext<'_>,
+        StatsToolArgs {}: StatsToolArgs,
+    ) -> Result<StatsToolAnswer, RequestError> {
+        let StoreCounts {
+            sessions,
+            records,
+            facts,
+            pins,
+            first,
+            last,
+        } = context.store.counts(context.scope.workspace_keys())?;
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let latest = latest_sessions(context.store, context.scope, SESSIONS_LISTED)?;
+        let workspace = context.scope.workspace();
+        Ok(StatsToolAnswer {
+            workspace: workspace.map(|workspace| fenced::display_name(&workspace.key)),
+            sessions: number(sessions),
+            records: number(records),
+            facts: number(facts),
+            pins: number(pins),
+            first: first.map(|at| at.to_string()),
+            last: last.map(|at| at.to_string()),
+            latest: latest
+                .into_iter()
+                .map(|session| RecentSession {
+                    at: session.ended.or(session.started).map(|at| at.to_string()),
+                    agent: session.flavor.name().to_owned(),
+                    title: session.title.as_deref().map(fenced::display_name),
+                    id: session.id.to_string(),
+                })
+                .collect(),
+        })
+    }
 }

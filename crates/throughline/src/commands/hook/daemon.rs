@@ -2,7 +2,7 @@
 
 use serve::client::{ClientError, HookCall};
 use serve::daemon::is_locked;
-use serve::hook::wire::Reply;
+use serve::hook::wire::HookReply;
 use store::Store;
 
 use super::tries;
@@ -14,7 +14,7 @@ const DAEMON_WAIT_SHARE: f64 = 0.3;
 
 /// What came of asking.
 pub enum DaemonReply {
-    Reply(Reply),
+    Reply(HookReply),
     /// It was asked and has not answered yet.
     Pending(HookCall),
     NotRunning,
@@ -38,7 +38,7 @@ pub fn ask_daemon(work: &HookInvocation, payload: &[u8]) -> DaemonReply {
 }
 
 /// Waits for the rest of the time for an answer that was late.
-pub fn wait_for_reply(work: &HookInvocation, mut call: HookCall) -> Option<Reply> {
+pub fn wait_for_reply(work: &HookInvocation, mut call: HookCall) -> Option<HookReply> {
     let received = call.receive(work.time_left());
     received
         .inspect_err(|error| work.log.write(&error.to_string()))

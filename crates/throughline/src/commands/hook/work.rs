@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use capture::hook::{HookEvent, HookHints, HookKind, StartReason, parse_payload};
 use jiff::Timestamp;
 use serve::ServeSettings;
-use serve::hook::wire::{PAYLOAD_BYTES_MAX, Reply};
+use serve::hook::wire::{HookReply, PAYLOAD_BYTES_MAX};
 use serve::hook::{
-    FollowUp, HookOutcome, answer_event, answer_event_without_dedup, answer_from_facts, follow_up,
-    may_add_context, save_for_later_hooks,
+    AnswerMode, FollowUp, answer_event, follow_up, may_add_context, save_for_later_hooks,
 };
 use store::{OpenMode, Store};
 
@@ -22,9 +21,6 @@ use super::output::{FallbackAnswer, HookOutput};
 use crate::config::HookAnswerConfig;
 use crate::environment::HookEnvironment;
 use crate::keychain::SystemKeychain;
-
-/// How an event is answered.
-type AnswerFn = fn(&Store, &ServeSettings, &HookEvent, Timestamp) -> store::Result<HookOutcome>;
 
 /// Where so much of the time has passed before an answer is begun, its part that is quickly made is made
 /// first: the machine is busy, and the whole may not be there in time.
@@ -135,7 +131,7 @@ impl HookInvocation {
                 let (here, of_here, settings) = (self.clone(), event.clone(), settings());
                 // This thread goes on listening; the other answers meanwhile.
                 std::thread::spawn(move || {
-                    if here.answer_locally(&of_here, &settings, answer_event_without_dedup)
+                    if here.answer_locally(&of_here, &settings, AnswerMode::Again)
                         == PrintedBy::ThisThread
                     {
                         exit_process();
@@ -150,20 +146,18 @@ impl HookInvocation {
                 }
             }
             DaemonReply::NotRunning => {
-                let printed = self.answer_locally(&event, &settings(), answer_event);
+                let printed = self.answer_locally(&event, &settings(), AnswerMode::Once);
                 if config.serve.start {
                     daemon::start_daemon(self);
                 }
                 printed
             }
-            DaemonReply::NotAsked => self.answer_locally(&event, &settings(), answer_event),
-            DaemonReply::Failed => {
-                self.answer_locally(&event, &settings(), answer_event_without_dedup)
-            }
+            DaemonReply::NotAsked => self.answer_locally(&event, &settings(), AnswerMode::Once),
+            DaemonReply::Failed => self.answer_locally(&event, &settings(), AnswerMode::Again),
         }
     }
 
-    fn print_reply(&self, event: &HookEvent, reply: &Reply) -> PrintedBy {
+    fn print_reply(&self, event: &HookEvent, reply: &HookReply) -> PrintedBy {
         if let Some(why) = &reply.silence {
             tracing::debug!(why, kind = event.kind.name(), "nothing is said");
         }
@@ -175,7 +169,7 @@ impl HookInvocation {
         &self,
         event: &HookEvent,
         settings: &ServeSettings,
-        answer: AnswerFn,
+        mode: AnswerMode,
     ) -> PrintedBy {
         if !Store::database_path(&self.environment.home).exists() {
             return self.print(event, event.dialect.empty_answer(), &[]);
@@ -187,7 +181,7 @@ impl HookInvocation {
             Store::open_with(&self.environment.home, OpenMode::ReadOnly, &SystemKeychain).and_then(
                 |store| {
                     self.prepare_fallback(&store, settings, event)?;
-                    answer(&store, settings, event, self.environment.now)
+                    answer_event(&store, settings, event, mode, self.environment.now)
                 },
             );
         match answered {
@@ -215,7 +209,8 @@ impl HookInvocation {
         if !has_part || self.started.elapsed() < self.deadline.mul_f64(FALLBACK_AFTER_SHARE) {
             return Ok(());
         }
-        let part = answer_from_facts(store, settings, event, self.environment.now)?;
+        let now = self.environment.now;
+        let part = answer_event(store, settings, event, AnswerMode::FactsOnly, now)?;
         self.output.set_fallback(FallbackAnswer {
             text: part.answer.render(event),
             event: event.clone(),

@@ -227,7 +227,7 @@ fn mcp_is_served_over_http_for_the_folder_that_the_header_names() {
         nowhere["note"]
             .as_str()
             .unwrap()
-            .contains("folder of the session is not known")
+            .contains("client's folder is unknown")
     );
 }
 
@@ -306,7 +306,7 @@ fn problems_say_what_is_wrong_in_one_form() {
         &format!("/memory/record/{}", "0".repeat(32)),
         None,
         404,
-        "there is no record",
+        "no record has the id",
     );
     check("GET", "/memory/search", None, 400, "missing field `q`");
     check(

@@ -1,8 +1,8 @@
-//! Recognises what is delivered twice: Grok runs Claude Code's hooks beside its own, and a user may have
-//! installed ours in two places.
+//! Detects events that are delivered twice: Grok runs Claude Code's hooks besides its own, and a
+//! user may have installed ours in two places.
 //!
-//! The last few events that were answered lie in a small file beside the store, as hashes: two processes
-//! must not both answer.
+//! Hashes of the latest answered events are kept in a small file beside the store, because the two
+//! deliveries run in different processes and only one may answer.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,19 +15,19 @@ use jiff::Timestamp;
 
 use super::pending::owner_only;
 
-/// The name of the file in our folder.
+/// The file in the data folder.
 const SEEN_FILE: &str = "hook.seen";
-/// How many events are remembered.
+/// The number of events that are kept.
 const EVENTS_MAX: usize = 64;
-/// Deliveries of one event come this close together.
+/// Two deliveries of one event are at most this far apart.
 const DUPLICATE_WINDOW_MS: i64 = 5_000;
-/// A hash and a time.
+/// The size of an entry: a hash and a time.
 const ENTRY_BYTES: usize = 16;
 const LOCK_ATTEMPTS_MAX: u32 = 20;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_micros(250);
 
-/// Says whether an event was answered a moment ago, and remembers it. Where nothing can be remembered,
-/// nothing was seen.
+/// Returns whether an event was answered a moment ago, and records it. If the file cannot be used,
+/// the event counts as new.
 pub fn is_duplicate(home: &Path, event: &HookEvent, now: Timestamp) -> bool {
     let Some(name) = event_hash(event) else {
         return false;
@@ -35,7 +35,7 @@ pub fn is_duplicate(home: &Path, event: &HookEvent, now: Timestamp) -> bool {
     insert_or_find(&home.join(SEEN_FILE), name, now.as_millisecond()).unwrap_or(false)
 }
 
-/// Names an event, if it says enough to be told from others.
+/// Returns a hash that identifies an event, or `None` if the event has no session.
 fn event_hash(event: &HookEvent) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     event.session.as_ref()?.as_str().hash(&mut hasher);
@@ -49,15 +49,15 @@ fn event_hash(event: &HookEvent) -> Option<u64> {
             }
         }
         HookKind::PreCompact => (&event.prompt_id, log_bytes(event)).hash(&mut hasher),
-        // Not every agent names its prompts.
+        // Not every agent gives its prompts an id, so the text is part of the hash.
         HookKind::Prompt { text, .. } => (&event.prompt_id, text).hash(&mut hasher),
         _ => (&event.prompt_id, &event.call_id).hash(&mut hasher),
     }
     Some(hasher.finish())
 }
 
-/// Returns how long the session's log is. A second compaction soon after the first is another
-/// event, and by then the log has grown.
+/// Returns the size of the session's log. It tells a second compaction from a repeated delivery of
+/// the first, because the log has grown in between.
 fn log_bytes(event: &HookEvent) -> Option<u64> {
     let log = event.transcript.as_ref()?.metadata().ok()?;
     Some(log.len())
@@ -92,7 +92,7 @@ fn insert_or_find(path: &Path, name: u64, now: i64) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Waits a moment for a file that others hold only briefly.
+/// Takes a file lock that other processes hold only briefly.
 pub(super) fn lock_with_retries(file: File, tries: u32, step: Duration) -> io::Result<File> {
     for _ in 0..tries {
         match file.try_lock() {

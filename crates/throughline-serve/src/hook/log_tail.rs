@@ -1,4 +1,4 @@
-//! The end of a session's log as an answer needs it: read behind what is stored, and redacted.
+//! The end of a session's log that is not stored yet, read and redacted for an answer.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use memory::{Flavor, Record, SessionId};
 
 use super::HookContext;
 
-/// What a log holds that is not stored yet.
+/// The records of a log that are not stored yet.
 #[derive(Debug)]
 pub struct LogTail {
     records: Vec<Record>,
@@ -17,20 +17,20 @@ pub struct LogTail {
 }
 
 impl LogTail {
-    /// Reads the end of a session's log. The agent may have named the log; else it is the one that
-    /// the store has read.
+    /// Reads the end of a session's log: the log that the agent names, or else the one that the
+    /// store has read.
     pub fn read(
-        scene: &HookContext<'_>,
+        context: &HookContext<'_>,
         session: &SessionId,
         flavor: Flavor,
         named: Option<&Path>,
     ) -> store::Result<Self> {
         let path = match named {
             Some(path) => Some(path.to_owned()),
-            None => scene.store.session_log_path(session)?.map(PathBuf::from),
+            None => context.store.session_log_path(session)?.map(PathBuf::from),
         };
         let Some(path) = path else {
-            // Nobody writes a log of it: what is stored is all there is.
+            // The session has no log, so the stored records are complete.
             return Ok(Self {
                 records: Vec::new(),
                 is_complete: true,
@@ -40,10 +40,10 @@ impl LogTail {
             path: &path,
             flavor,
             session,
-            workspace: scene.workspace,
+            workspace: &context.workspace.workspace,
         };
         let UnstoredRecords { records, complete } =
-            read_unstored_records(scene.store, &log, &scene.settings.scope, scene.now)?;
+            read_unstored_records(context.store, &log, context.scope, context.now)?;
         let is_complete = complete;
         if records.is_empty() {
             return Ok(Self {
@@ -52,22 +52,22 @@ impl LogTail {
             });
         }
         Ok(Self {
-            records: scene.store.sanitizer().redact_records(records),
+            records: context.store.sanitizer().redact_records(records),
             is_complete,
         })
     }
 
-    /// Says whether everything that the log holds is stored, as far as is known.
+    /// Returns whether all of the log is stored, as far as is known.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.is_complete
     }
 
-    /// Says whether nothing of the log was left unread.
+    /// Returns whether the log was read to its end.
     pub fn is_fully_read(&self) -> bool {
         self.is_complete
     }
 
-    /// Returns the time of its last record.
+    /// Returns the time of the last record.
     pub fn last_at(&self) -> Option<Timestamp> {
         self.records.iter().filter_map(|record| record.at).max()
     }
@@ -79,24 +79,24 @@ impl LogTail {
         }
     }
 
-    /// Returns how the session stands after its last message.
+    /// Describes the state of the session after its last message.
     pub fn state(
         &self,
-        scene: &HookContext<'_>,
+        context: &HookContext<'_>,
         session: &SessionId,
     ) -> store::Result<Option<String>> {
         latest_state(
-            scene.store,
+            context.store,
             session,
             self.unstored(),
-            sensitive_text_policy(scene),
+            sensitive_text_policy(context),
         )
     }
 }
 
-/// Says whether the user wants what may be sensitive to be quoted.
-pub fn sensitive_text_policy(scene: &HookContext<'_>) -> SensitiveText {
-    match scene.settings.injection.recall.include_sensitive {
+/// Returns whether the user allows sensitive text to be quoted.
+pub fn sensitive_text_policy(context: &HookContext<'_>) -> SensitiveText {
+    match context.recall.include_sensitive {
         true => SensitiveText::Quoted,
         false => SensitiveText::Withheld,
     }

@@ -1,10 +1,10 @@
-//! The lanes on which hooks are answered, apart from everything else that the daemon does.
+//! Threads that answer hooks and nothing else.
 //!
-//! An agent waits for its hook, so a hook must not queue behind requests, sweeps or stages. Each lane is
-//! a thread with its own runtime and its own connection to the database, which stays open and warm. It
-//! takes connections from the hook socket, reads the payload and answers on the same thread: nothing is
-//! handed to another thread while the agent waits, and no lock or pool is shared with the rest of the
-//! process. A client that sends slowly occupies a connection, never a lane.
+//! An agent waits for its hook, so a hook must not queue behind other requests, sweeps or stages.
+//! Each worker is a thread with its own runtime and its own open database connection. It accepts
+//! connections from the hook socket, reads the payload and answers on the same thread: no work is
+//! handed to another thread while the agent waits, and no lock or pool is shared with the rest of
+//! the process. A client that sends slowly occupies a connection, never a worker.
 
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -24,9 +24,9 @@ use crate::http::hook::answer_payload;
 use crate::http::listen::{ConnectionState, HttpListener, serve_listener};
 use crate::http::{HttpState, Problem};
 
-/// Lanes, so that one long answer does not delay the next.
+/// The number of workers: more than one, so that one slow answer does not delay the next.
 pub const HOOK_WORKERS: usize = 2;
-/// Connections that may wait on one lane. Hooks come one for each event of an agent.
+/// Connections that may wait for one worker. Each event of an agent opens one.
 const CONNECTIONS_MAX: usize = 128;
 
 /// The threads that answer hooks.
@@ -36,7 +36,7 @@ pub struct HookWorkers {
 }
 
 impl HookWorkers {
-    /// Starts a lane for each store. All of them take connections from the same socket.
+    /// Starts a worker for each store. All workers accept connections from the same socket.
     pub fn start(
         socket: &UnixListener,
         stores: Vec<Arc<Store>>,
@@ -54,7 +54,7 @@ impl HookWorkers {
                 .name("throughline-hook".into())
                 .spawn(move || {
                     if let Err(error) = run_hook_worker(lane, socket, stopping) {
-                        tracing::error!(%error, "a lane for hooks has ended");
+                        tracing::error!(%error, "a hook worker failed");
                     }
                 })?;
             threads.push(thread);
@@ -62,11 +62,11 @@ impl HookWorkers {
         Ok(Self { threads })
     }
 
-    /// Waits until the lanes have ended, which they do when the daemon stops.
+    /// Waits until the workers have ended; they end when the daemon stops.
     pub fn join(self) {
         for thread in self.threads {
             if thread.join().is_err() {
-                tracing::error!("a lane for hooks panicked");
+                tracing::error!("a hook worker panicked");
             }
         }
     }
@@ -119,7 +119,7 @@ async fn handle_hook(
     lane.http.guard.record_activity();
     let state = parts.extensions.get::<ConnectionState>();
     let _answering = state.map(ConnectionState::start_answering);
-    // This blocks the lane, as it is meant to: see the top of this file.
+    // Blocking the worker's thread here is intended; the module documentation says why.
     let reply = answer_payload(&lane.http, &lane.store, &parts.headers, &payload);
     reply.map_or_else(Problem::into_response, |reply| {
         axum::Json(reply).into_response()

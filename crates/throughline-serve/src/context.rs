@@ -1,4 +1,4 @@
-//! What requests are answered from: the store, the settings and the clock.
+//! The context in which requests are answered: the store, the settings and the clock.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use store::Store;
 use crate::ServeSettings;
 use crate::changes::ChangeTracker;
 
-/// Returns the time. The binary alone reads it.
+/// Returns the current time. Only the binary reads the system clock.
 pub type ClockFn = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Where requests are answered, however they come.
+/// Everything that answering a request needs, whichever front end it came through.
 #[derive(Clone)]
 pub struct ServeContext {
     pub store: Arc<Store>,

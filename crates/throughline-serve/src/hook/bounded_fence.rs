@@ -1,9 +1,9 @@
-//! A text that is filled part by part, as far as its limits go.
+//! A fenced text that is filled part by part within limits of characters and tokens.
 
 use capture::hook::ContextLimit;
 use memory::{Tokens, fence, tokens};
 
-/// What will be fenced.
+/// Collects the parts of a fenced text.
 #[derive(Debug)]
 pub struct BoundedFence {
     fence_id: String,
@@ -15,7 +15,7 @@ pub struct BoundedFence {
 }
 
 impl BoundedFence {
-    /// Begins with a line that says what it is. A page with nothing else is no page.
+    /// Starts with a heading. A text with nothing else is empty.
     pub fn new(
         word: &str,
         head: &str,
@@ -33,13 +33,13 @@ impl BoundedFence {
         }
     }
 
-    /// Adds a line of our own words if there is room. Names in it are made harmless.
+    /// Adds a line of our own if it fits. Names in it are made harmless.
     pub fn add_line(&mut self, text: &str) -> bool {
         let line = fence::quote_line(text, &self.fence_id);
         self.push_if_fits(&line)
     }
 
-    /// Adds the words of others under a line of ours: both or none.
+    /// Adds quoted text under a line of our own: both, or neither.
     pub fn add_quoted(&mut self, head: &str, text: &str) -> bool {
         let head = fence::quote_line(head, &self.fence_id);
         let quoted = fence::quote_lines(text, &self.fence_id);
@@ -49,7 +49,7 @@ impl BoundedFence {
         self.push_if_fits(&format!("{head}\n{quoted}"))
     }
 
-    /// Returns how much it holds, in characters.
+    /// Returns the current length in characters.
     pub fn char_count(&self) -> usize {
         self.body.chars().count()
     }
@@ -74,13 +74,13 @@ impl BoundedFence {
             && self.limit.fits(&text)
     }
 
-    /// Returns the fenced text, or nothing where nothing was added.
+    /// Returns the fenced text, or `None` if nothing was added.
     pub fn finish(self) -> Option<String> {
         (!self.is_empty).then(|| fence::enclose_with_id(&self.fence_id, &self.body))
     }
 }
 
-/// Returns at most so many characters of a text, with a sign where it was cut.
+/// Returns at most `chars_max` characters of a text, with an ellipsis if it was cut.
 pub fn truncate_chars(text: &str, chars_max: usize) -> String {
     let text = text.trim();
     match text.char_indices().nth(chars_max) {

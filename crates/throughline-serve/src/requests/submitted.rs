@@ -1,7 +1,7 @@
-//! Records that a program gives us itself, for conversations that no log tells of.
+//! Records that a program submits itself, for conversations that no agent logs.
 //!
-//! They pass the same door as what is read from logs. The id is made of what is said, when and where, so a
-//! request that is sent again does not store twice.
+//! They pass the same redaction as records from logs. Their ids are derived from content, time and
+//! session, so a request that is sent again stores nothing twice.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,17 +13,17 @@ use memory::{
 };
 use store::{Batch, BatchOrigin, Cursor, IncomingEntries, ParseIssues, ReadPhase, Store};
 
-use super::RequestError;
+use super::{RequestError, require_absolute};
 use crate::ServeSettings;
 
-/// A record as it is given.
+/// A record as a program submits it.
 #[derive(Clone, Debug)]
 pub struct SubmittedRecord {
     pub session: String,
     pub kind: RecordKind,
     pub content: String,
     pub at: Option<Timestamp>,
-    /// The giver's own name for it: given again, it is the same record.
+    /// The program's own id for the record; submitting it again stores nothing new.
     pub key: Option<String>,
     /// The folder that the session works in.
     pub folder: Option<String>,
@@ -33,18 +33,19 @@ pub struct SubmittedRecord {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// What became of it.
+/// The result of submitting a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubmitResult {
     pub id: RecordId,
-    /// It was there already, or was forgotten and stays so.
+    /// The record was stored before, or was forgotten and stays so.
     pub known: bool,
 }
 
 const TAGS_MAX: usize = 32;
 const NAME_CHARS_MAX: usize = 200;
 
-/// Stores records; on return they are on disk. All are of sessions we may capture, or none is stored.
+/// Stores records; on return they are on disk. If one belongs to a workspace that is not captured,
+/// none is stored.
 pub fn store_submitted(
     store: &Store,
     settings: &ServeSettings,
@@ -59,7 +60,7 @@ pub fn store_submitted(
     for (id, batch) in batches {
         tickets.push((id, store.append(batch)));
     }
-    // Whoever waits does not wait for more of its kind to come.
+    // The flush keeps this request from waiting for a larger batch.
     store.flush()?;
     let mut kept = Vec::new();
     for (id, ticket) in tickets {
@@ -115,7 +116,7 @@ fn build_batch(
         cursor: Cursor {
             key: source_key(&path),
             complete: true,
-            // There is no file that a sweep could miss.
+            // No file exists that a sweep could report as missing.
             gone: true,
             ..Cursor::default()
         },
@@ -132,7 +133,7 @@ fn workspace_of_folder(settings: &ServeSettings, folder: &str) -> Workspace {
         .resolve_alias(capture::git::workspace_of(Path::new(folder)))
 }
 
-/// Refuses what belongs to a workspace that the configuration does not let us capture.
+/// Rejects a workspace that the configuration excludes from capture.
 pub fn require_captured(
     settings: &ServeSettings,
     workspace: Option<&Workspace>,
@@ -149,35 +150,29 @@ pub fn require_captured(
 fn validate(given: &SubmittedRecord) -> Result<(), RequestError> {
     if given.content.trim().is_empty() {
         return Err(RequestError::invalid(
-            "the record has no text",
-            "put it into `content`",
+            "`content` is empty",
+            "pass the record's text in `content`",
         ));
     }
-    let folder = given.folder.as_deref().map(Path::new);
-    if folder.is_some_and(|folder| !folder.is_absolute()) {
-        return Err(RequestError::invalid(
-            "the folder is no whole path",
-            "give it from the root on",
-        ));
-    }
+    given.folder.as_deref().map(require_absolute).transpose()?;
     let names = [Some(&given.session), given.key.as_ref()];
     let is_long = |name: &&String| name.chars().count() > NAME_CHARS_MAX;
     if names.iter().flatten().any(is_long) {
         return Err(RequestError::invalid(
-            format!("`session_id` and `key` have at most {NAME_CHARS_MAX} characters"),
-            "give shorter names",
+            format!("`session_id` and `key` may have at most {NAME_CHARS_MAX} characters"),
+            "use shorter ids",
         ));
     }
     if given.tags.len() > TAGS_MAX || given.metadata.len() > TAGS_MAX {
         return Err(RequestError::invalid(
-            format!("a record has at most {TAGS_MAX} tags and as many metadata"),
-            "leave some out",
+            format!("a record may have at most {TAGS_MAX} tags and {TAGS_MAX} metadata entries"),
+            "remove some of them",
         ));
     }
     Ok(())
 }
 
-/// Returns the session that is meant, known or new, and whose it is.
+/// Returns the session with this name, stored or new, and its agent.
 fn resolve_session(store: &Store, name: &str) -> Result<(SessionId, Flavor), RequestError> {
     if let Some((agent, native)) = name.split_once(':')
         && !native.is_empty()
@@ -190,8 +185,8 @@ fn resolve_session(store: &Store, name: &str) -> Result<(SessionId, Flavor), Req
     match named.pop() {
         Some(known) => Ok((known.id, known.flavor)),
         None => Err(RequestError::invalid(
-            format!("no session is called {name:?}"),
-            "name a new session as AGENT:ID, such as claude:5f2b",
+            format!("unknown session {name:?}"),
+            "name a new session as AGENT:ID, for example claude:5f2b",
         )),
     }
 }
@@ -209,7 +204,8 @@ fn build_record(
     let content = settings.scope.keep_text(&text, given.path.as_deref(), root);
     let name = match &given.key {
         Some(key) => format!("given/{key}"),
-        // Two things said at once are two, also for tombstones, which know them by this name.
+        // Equal texts of the same moment are two records, also for tombstones, which know records
+        // by this name.
         None => {
             let word = store.injection_name(&given.content, Some(&session), at);
             format!("given/{}/{word}", at.as_nanosecond())
@@ -236,7 +232,7 @@ fn build_record(
     }
 }
 
-/// Whose word a kind of record is, as in logs.
+/// Returns who wrote a kind of record, by the same rule as for logs.
 const fn trust_of_kind(kind: RecordKind) -> Trust {
     match kind {
         RecordKind::Prompt | RecordKind::Approval => Trust::User,
@@ -249,7 +245,7 @@ const fn trust_of_kind(kind: RecordKind) -> Trust {
     }
 }
 
-/// Names the source of what is given for a session.
+/// Derives the key of the pseudo-source that holds a session's submitted records.
 fn source_key(path: &str) -> [u8; 16] {
     let id = RecordId::from_parts("", path, 0, "given", &[0; 32]);
     *id.as_bytes()
@@ -309,7 +305,7 @@ mod tests {
         let denied = store_submitted(&store, &settings, vec![given(None, "/nowhere/proj")], now);
         let said = denied.unwrap_err().to_string();
         assert!(said.contains("/nowhere/proj is not captured"), "{said}");
-        // The session is known, so its folder need not be named.
+        // The session is stored, so its folder need not be given.
         let unnamed = SubmittedRecord {
             folder: None,
             ..given(None, "")

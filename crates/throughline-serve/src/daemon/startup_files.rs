@@ -1,18 +1,20 @@
-//! The files a daemon was started from: its program and its configuration. Once one of them is another,
-//! hooks are not answered any more by what was read then.
+//! The program and configuration files that a daemon was started from.
+//!
+//! A daemon whose files have changed would answer with outdated code or settings, so it stops
+//! answering hooks.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The files, as they were at the start.
+/// The files and their identities at startup.
 #[derive(Debug, Default)]
 pub struct StartupFiles {
     files: Vec<(PathBuf, Option<ExecutableIdentity>)>,
 }
 
-/// What tells one file from another in its place. None where there is no file.
+/// Inode, size and modification time; `None` for a missing file.
 type ExecutableIdentity = (u64, u64, Option<SystemTime>);
 
 impl StartupFiles {

@@ -1,4 +1,4 @@
-//! Whose memory an asker may see.
+//! Which workspaces a client may see.
 
 use std::path::Path;
 
@@ -7,22 +7,22 @@ use store::Store;
 
 use crate::{ServeSettings, prompt};
 
-/// The workspaces an asker may see. A folder's own and those the configuration relates to it, or, for
-/// the user's own programs, all.
+/// The workspaces that a client may see: that of its folder and those that the configuration
+/// relates to it, or all of them for the user's own programs.
 #[derive(Clone, Debug, Default)]
 pub struct AccessScope {
     workspace: Option<Workspace>,
-    /// `None` for all.
+    /// `None` for no restriction.
     keys: Option<Vec<String>>,
 }
 
 impl AccessScope {
-    /// Everything: the user asks.
+    /// No restriction, for requests of the user.
     pub fn unrestricted() -> Self {
         Self::default()
     }
 
-    /// Nothing but what holds everywhere: nobody said where the asker works.
+    /// Only facts without a workspace, for a client whose folder is unknown.
     pub fn global_facts_only() -> Self {
         Self {
             workspace: None,
@@ -30,34 +30,32 @@ impl AccessScope {
         }
     }
 
-    /// What an agent that works in a folder may see.
+    /// The scope of an agent that works in a folder.
     pub fn for_folder(
         store: &Store,
         settings: &ServeSettings,
         folder: &Path,
     ) -> store::Result<Self> {
-        let here = prompt::workspace_of(store, settings, folder)?;
-        let related = &settings.related_workspaces;
-        let related = related.get(&here.key).or_else(|| related.get(&here.root));
-        let mut keys = vec![here.key.clone()];
-        keys.extend(related.into_iter().flatten().cloned());
+        let workspace = prompt::workspace_of(store, settings, folder)?;
+        let mut keys = vec![workspace.key.clone()];
+        keys.extend_from_slice(settings.related_to(&workspace));
         Ok(Self {
-            workspace: Some(here),
+            workspace: Some(workspace),
             keys: Some(keys),
         })
     }
 
-    /// Returns the workspace the asker works in.
+    /// Returns the workspace that the client works in.
     pub fn workspace(&self) -> Option<&Workspace> {
         self.workspace.as_ref()
     }
 
-    /// Returns the workspaces by key, or `None` for all.
+    /// Returns the workspace keys, or `None` for no restriction.
     pub fn workspace_keys(&self) -> Option<&[String]> {
         self.keys.as_deref()
     }
 
-    /// Says whether what belongs to a workspace may be seen.
+    /// Returns whether items of a workspace may be seen.
     pub fn allows_workspace(&self, workspace: Option<&str>) -> bool {
         match &self.keys {
             None => true,
@@ -65,7 +63,7 @@ impl AccessScope {
         }
     }
 
-    /// The same for a fact, which without a workspace holds everywhere.
+    /// Returns whether a fact may be seen. A fact without a workspace applies everywhere.
     pub fn allows_fact(&self, workspace: Option<&str>) -> bool {
         workspace.is_none() || self.allows_workspace(workspace)
     }
