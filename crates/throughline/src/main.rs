@@ -9,7 +9,6 @@ mod commands;
 mod config;
 mod daemon;
 mod environment;
-mod evaluation;
 mod install;
 mod keychain;
 mod model;

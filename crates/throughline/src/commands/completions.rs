@@ -4,6 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
+use crate::commands::App;
 use crate::output::Exit;
 
 /// Print the completions of a shell
@@ -14,8 +15,8 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
-pub fn run(args: &CompletionsArgs) -> anyhow::Result<Exit> {
+#[expect(clippy::unnecessary_wraps, reason = "every command has the same signature")]
+pub fn run(_: &App<'_>, args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let mut command = Cli::command();
     clap_complete::generate(
         args.shell,

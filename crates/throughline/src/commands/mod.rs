@@ -10,7 +10,6 @@ pub mod decrypt;
 pub mod digest;
 pub mod doctor;
 pub mod encrypt;
-pub mod eval;
 pub mod export;
 pub mod facts;
 pub mod fix;
@@ -50,7 +49,7 @@ use jiff::Timestamp;
 use memory::{Flavor, Workspace};
 use store::{Store, SwapRecovery};
 
-use crate::cli::{Cli, Command};
+use crate::cli::Cli;
 use crate::config::Config;
 use crate::daemon;
 use crate::environment::Environment;
@@ -92,51 +91,72 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> {
     if needs_exclusive_store(&cli.command) && daemon::stop_background(&app.home) {
         say("Stopped the daemon, which is started again when it is needed.");
     }
-    match &cli.command {
-        Command::Up(args) => up::run(&app, args),
-        Command::Ingest(args) => ingest::run(&app, args),
-        Command::Watch(args) => watch::run(&app, args),
-        Command::Search(args) => search::run(&app, args),
-        Command::Sessions(args) => sessions::run(&app, args),
-        Command::Show(args) => show::run(&app, args),
-        Command::Digest(args) => digest::run(&app, args),
-        Command::Retain(args) => retain::run(&app, args),
-        Command::Resume(args) => resume::run(&app, args),
-        Command::Blame(args) => blame::run(&app, args),
-        Command::How(args) => how::run(&app, args),
-        Command::Fix(args) => fix::run(&app, args),
-        Command::Remember(args) => remember::run(&app, args),
-        Command::Prefer(args) => prefer::run(&app, args),
-        Command::Pin(args) => pin::run(&app, args),
-        Command::Unpin(args) => pin::run_unpin(&app, args),
-        Command::Facts(args) => facts::run(&app, args),
-        Command::Context(args) => context::run(&app, args),
-        Command::Hook(args) => Ok(hook::run(args, cli)),
-        Command::Mcp(args) => mcp::run(&app, args),
-        Command::Serve(args) => serve::run(&app, args),
-        Command::Injections(args) => injections::run(&app, args),
-        Command::Feedback(args) => injections::run_feedback(&app, args),
-        Command::Summary(args) => summary::run(&app, args),
-        Command::Summarize(args) => summarize::run(&app, args),
-        Command::Usage(args) => usage::run(&app, args),
-        Command::Compact(args) => compact::run(&app, args),
-        Command::Install(args) => install::run(&app, args),
-        Command::Uninstall(args) => uninstall::run(&app, args),
-        Command::Doctor(args) => doctor::run(&app, args),
-        Command::Export(args) => export::run(&app, args),
-        Command::Import(args) => import::run(&app, args),
-        Command::Forget(args) => forget::run(&app, args),
-        Command::Backup(args) => backup::run(&app, args),
-        Command::Restore(args) => restore::run(&app, args),
-        Command::Encrypt(args) => encrypt::run(&app, args),
-        Command::Decrypt(args) => decrypt::run(&app, args),
-        Command::Rekey(args) => rekey::run(&app, args),
-        Command::Key(args) => key::run(&app, args),
-        Command::Config(args) => config::run(&app, args),
-        Command::Redact(args) => redact::run(&app, args),
-        Command::Eval(args) => eval::run(&app, args),
-        Command::Completions(args) => completions::run(args),
-    }
+    cli.command.run(&app)
+}
+
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $name:ident($args:ty) => $run:path,)+) => {
+        /// The commands, each with its arguments.
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$attribute])* $name($args),)+
+        }
+
+        impl Command {
+            fn run(&self, app: &App<'_>) -> anyhow::Result<Exit> {
+                match self {
+                    $(Self::$name(args) => $run(app, args),)+
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Up(up::UpArgs) => up::run,
+    Search(search::SearchArgs) => search::run,
+    Sessions(sessions::SessionsArgs) => sessions::run,
+    Show(show::ShowArgs) => show::run,
+    Resume(resume::ResumeArgs) => resume::run,
+    Usage(usage::UsageArgs) => usage::run,
+    Doctor(doctor::DoctorArgs) => doctor::run,
+    Remember(remember::RememberArgs) => remember::run,
+    Prefer(prefer::PreferArgs) => prefer::run,
+    Pin(pin::PinArgs) => pin::run,
+    Unpin(pin::UnpinArgs) => pin::run_unpin,
+    Facts(facts::FactsArgs) => facts::run,
+    Forget(forget::ForgetArgs) => forget::run,
+    Digest(digest::DigestArgs) => digest::run,
+    Summary(summary::SummaryArgs) => summary::run,
+    Summarize(summarize::SummarizeArgs) => summarize::run,
+    Blame(blame::BlameArgs) => blame::run,
+    How(how::HowArgs) => how::run,
+    Fix(fix::FixArgs) => fix::run,
+    Install(install::InstallArgs) => install::run,
+    Uninstall(uninstall::UninstallArgs) => uninstall::run,
+    Serve(serve::ServeArgs) => serve::run,
+    Mcp(mcp::McpArgs) => mcp::run,
+    Context(context::ContextArgs) => context::run,
+    Injections(injections::InjectionsArgs) => injections::run,
+    Feedback(injections::FeedbackArgs) => injections::run_feedback,
+    // Agents call this command; people never type it.
+    #[command(hide = true)]
+    Hook(hook::HookArgs) => hook::run,
+    Ingest(ingest::IngestArgs) => ingest::run,
+    Watch(watch::WatchArgs) => watch::run,
+    Retain(retain::RetainArgs) => retain::run,
+    Export(export::ExportArgs) => export::run,
+    Import(import::ImportArgs) => import::run,
+    Backup(backup::BackupArgs) => backup::run,
+    Restore(restore::RestoreArgs) => restore::run,
+    Encrypt(encrypt::EncryptArgs) => encrypt::run,
+    Decrypt(decrypt::DecryptArgs) => decrypt::run,
+    Rekey(rekey::RekeyArgs) => rekey::run,
+    Key(key::KeyArgs) => key::run,
+    Compact(compact::CompactArgs) => compact::run,
+    Redact(redact::RedactArgs) => redact::run,
+    Config(config::ConfigArgs) => config::run,
+    Completions(completions::CompletionsArgs) => completions::run,
 }
 
 /// Says whether a command puts another file in the place of the store.

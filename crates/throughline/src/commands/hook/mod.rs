@@ -23,7 +23,7 @@ use memory::Flavor;
 use self::log::HookLog;
 use self::output::HookOutput;
 use self::work::{HookInvocation, save_follow_ups};
-use crate::cli::Cli;
+use crate::commands::App;
 use crate::config::HookConfig;
 use crate::environment::HookEnvironment;
 use crate::output::Exit;
@@ -88,15 +88,19 @@ pub fn parse_command_line(arguments: &[OsString]) -> Option<HookCommandLine> {
     is_hook.then_some(called)
 }
 
-/// The same for who came by the ordinary way.
-pub fn run(args: &HookArgs, cli: &Cli) -> Exit {
-    answer_hook(HookCommandLine {
+/// Answers a hook whose command line clap parsed. `main` usually recognises the command before that.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every command has the same signature"
+)]
+pub fn run(app: &App<'_>, args: &HookArgs) -> anyhow::Result<Exit> {
+    Ok(answer_hook(HookCommandLine {
         agent: args.agent.clone(),
         event: args.event.clone(),
         payload: args.payload.clone(),
-        home: cli.home.clone(),
-        config: cli.config.clone(),
-    })
+        home: Some(app.home.clone()),
+        config: app.config_path.exists().then(|| app.config_path.clone()),
+    }))
 }
 
 /// Answers. Whatever happens, nothing went wrong for the agent.
