@@ -48,9 +48,7 @@ fn measure(ranked: &[&str], gold: &[String]) -> Vec<(&'static str, f64)> {
         ("recall@20", recall(20)),
         (
             "mrr",
-            ranks
-                .first()
-                .map_or(0.0, |rank| 1.0 / (*rank as f64 + 1.0)),
+            ranks.first().map_or(0.0, |rank| 1.0 / (*rank as f64 + 1.0)),
         ),
         ("ndcg@10", found / ideal),
     ]

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use crate::corpus::{self, CorpusRow, EvalQuestion, EvalStore};
 use crate::measures::{Means, percentile};
-use crate::prompts::{PromptReaction, everyday_prompts, send_prompt};
 use crate::print_progress;
+use crate::prompts::{PromptReaction, everyday_prompts, send_prompt};
 
 /// How many hits are asked for.
 const DEPTH: usize = 200;

@@ -24,13 +24,13 @@ const ANSWER_BYTES_MAX: u64 = 4 << 20;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
-pub struct AgentCli {
+pub(crate) struct AgentCli {
     command: Vec<String>,
     name: String,
 }
 
 impl AgentCli {
-    pub fn new(command: &[String], model: &str) -> anyhow::Result<Self> {
+    pub(crate) fn new(command: &[String], model: &str) -> anyhow::Result<Self> {
         let Some(program) = command.first() else {
             return Err(error_with_hint(
                 "no program is named",

@@ -13,31 +13,31 @@ use distill::compact::{CompactionLimits, ConfiguredLimits};
 use memory::{Flavor, Price};
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use self::hook::{HookAnswerConfig, HookConfig, ModelEnvironment};
-pub use self::retention::RetentionConfig;
+pub(crate) use self::hook::{HookAnswerConfig, HookConfig, ModelEnvironment};
+pub(crate) use self::retention::RetentionConfig;
 use crate::model::{ModelConfig, SummaryConfig};
 
 /// The file with every setting at its default, as `throughline config --default` prints it.
-pub const DEFAULT_TOML: &str = include_str!("default.toml");
+pub(crate) const DEFAULT_TOML: &str = include_str!("default.toml");
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
-    pub capture: CaptureConfig,
+pub(crate) struct Config {
+    pub(crate) capture: CaptureConfig,
     #[serde(alias = "workspace")]
-    pub workspaces: WorkspacesConfig,
-    pub facts: FactsConfig,
-    pub injection: InjectionConfig,
-    pub hook: HookConfig,
-    pub mcp: McpConfig,
-    pub serve: ServeConfig,
+    pub(crate) workspaces: WorkspacesConfig,
+    pub(crate) facts: FactsConfig,
+    pub(crate) injection: InjectionConfig,
+    pub(crate) hook: HookConfig,
+    pub(crate) mcp: McpConfig,
+    pub(crate) serve: ServeConfig,
     /// Folders to look in instead of an agent's own.
-    pub roots: BTreeMap<String, Vec<PathBuf>>,
-    pub compaction: CompactionConfig,
-    pub summary: SummaryConfig,
-    pub model: ModelConfig,
-    pub prices: PricesConfig,
-    pub retention: RetentionConfig,
+    pub(crate) roots: BTreeMap<String, Vec<PathBuf>>,
+    pub(crate) compaction: CompactionConfig,
+    pub(crate) summary: SummaryConfig,
+    pub(crate) model: ModelConfig,
+    pub(crate) prices: PricesConfig,
+    pub(crate) retention: RetentionConfig,
 }
 
 /// A year. Nobody means more.
@@ -45,12 +45,12 @@ const IDLE_MINUTES_MAX: f64 = 366.0 * 24.0 * 60.0;
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct CompactionConfig {
-    pub enabled: bool,
-    pub min_tokens: i64,
-    pub min_messages: i64,
-    pub max_tokens: i64,
-    pub threshold: i64,
+pub(crate) struct CompactionConfig {
+    pub(crate) enabled: bool,
+    pub(crate) min_tokens: i64,
+    pub(crate) min_messages: i64,
+    pub(crate) max_tokens: i64,
+    pub(crate) threshold: i64,
 }
 
 impl Default for CompactionConfig {
@@ -66,7 +66,7 @@ impl Default for CompactionConfig {
 }
 
 impl CompactionConfig {
-    pub fn limits(&self) -> CompactionLimits {
+    pub(crate) fn limits(&self) -> CompactionLimits {
         CompactionLimits::from_config(ConfiguredLimits {
             min_tokens: self.min_tokens,
             min_messages: self.min_messages,
@@ -78,32 +78,32 @@ impl CompactionConfig {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct CaptureConfig {
-    pub agents: Vec<String>,
-    pub never: Vec<String>,
-    pub spared: Vec<String>,
-    pub outside: bool,
-    pub archive: bool,
-    pub allow: Vec<String>,
-    pub deny: Vec<String>,
-    pub threads: usize,
+pub(crate) struct CaptureConfig {
+    pub(crate) agents: Vec<String>,
+    pub(crate) never: Vec<String>,
+    pub(crate) spared: Vec<String>,
+    pub(crate) outside: bool,
+    pub(crate) archive: bool,
+    pub(crate) allow: Vec<String>,
+    pub(crate) deny: Vec<String>,
+    pub(crate) threads: usize,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct WorkspacesConfig {
+pub(crate) struct WorkspacesConfig {
     /// A workspace's key or folder, and the key it counts as.
-    pub aliases: BTreeMap<String, String>,
+    pub(crate) aliases: BTreeMap<String, String>,
     /// A workspace's key or folder, and the keys of others whose memory may reach it.
-    pub related: BTreeMap<String, Vec<String>>,
+    pub(crate) related: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct FactsConfig {
-    pub extract: bool,
+pub(crate) struct FactsConfig {
+    pub(crate) extract: bool,
     /// Ask the configured model too.
-    pub by_model: bool,
+    pub(crate) by_model: bool,
 }
 
 impl Default for FactsConfig {
@@ -117,20 +117,20 @@ impl Default for FactsConfig {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ServeConfig {
+pub(crate) struct ServeConfig {
     /// Hooks start the daemon where it does not run.
-    pub start: bool,
+    pub(crate) start: bool,
     /// The port on loopback; 0 for none. Where none is named, a daemon in the foreground has
     /// [`Serve::FOREGROUND_PORT`] and one in the background has none.
-    pub port: Option<u16>,
+    pub(crate) port: Option<u16>,
     /// The daemon ends when nobody has needed it for so long; 0 for never.
-    pub idle_minutes: f64,
-    pub requests_per_second: f64,
+    pub(crate) idle_minutes: f64,
+    pub(crate) requests_per_second: f64,
 }
 
 impl ServeConfig {
     /// Where a daemon in the foreground is reached unless the configuration names another port.
-    pub const FOREGROUND_PORT: u16 = 7411;
+    pub(crate) const FOREGROUND_PORT: u16 = 7411;
 }
 
 impl Default for ServeConfig {
@@ -146,9 +146,9 @@ impl Default for ServeConfig {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct McpConfig {
+pub(crate) struct McpConfig {
     /// What agents may do besides reading.
-    pub write: Vec<serve::McpPermission>,
+    pub(crate) write: Vec<serve::McpPermission>,
 }
 
 impl Default for McpConfig {
@@ -160,14 +160,14 @@ impl Default for McpConfig {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct InjectionConfig {
-    pub enabled: bool,
-    pub off: Vec<String>,
-    pub facts: usize,
-    pub snippets: usize,
-    pub tokens: u64,
-    pub gate: f64,
-    pub sensitive: bool,
+pub(crate) struct InjectionConfig {
+    pub(crate) enabled: bool,
+    pub(crate) off: Vec<String>,
+    pub(crate) facts: usize,
+    pub(crate) snippets: usize,
+    pub(crate) tokens: u64,
+    pub(crate) gate: f64,
+    pub(crate) sensitive: bool,
 }
 
 impl Default for InjectionConfig {
@@ -191,7 +191,7 @@ impl Default for InjectionConfig {
 }
 
 impl InjectionConfig {
-    pub fn settings(&self, off_now: bool) -> serve::InjectionSettings {
+    pub(crate) fn settings(&self, off_now: bool) -> serve::InjectionSettings {
         let budget = recall::Budget {
             facts: self.facts,
             snippets: self.snippets,
@@ -247,11 +247,11 @@ impl Default for CaptureConfig {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PricesConfig {
-    pub as_of: String,
+pub(crate) struct PricesConfig {
+    pub(crate) as_of: String,
     /// A file adds to the list that is shipped, or changes it.
     #[serde(deserialize_with = "over_the_shipped")]
-    pub models: BTreeMap<String, Price>,
+    pub(crate) models: BTreeMap<String, Price>,
 }
 
 impl Default for PricesConfig {
@@ -309,7 +309,7 @@ fn read_toml<T: serde::de::DeserializeOwned>(
 
 impl Config {
     /// Reads a file. One that was asked for must be there; the usual one need not.
-    pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
         let config: Self = read_toml(asked, usual)?.unwrap_or_default();
         let path = asked.unwrap_or(usual);
         config
@@ -348,14 +348,14 @@ impl Config {
         Ok(())
     }
 
-    pub fn prices(&self) -> memory::Prices {
+    pub(crate) fn prices(&self) -> memory::Prices {
         memory::Prices {
             as_of: self.prices.as_of.clone(),
             models: self.prices.models.clone(),
         }
     }
 
-    pub fn scope(&self) -> CaptureScope {
+    pub(crate) fn scope(&self) -> CaptureScope {
         self.capture.scope(&self.workspaces)
     }
 }

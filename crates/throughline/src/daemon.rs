@@ -17,7 +17,7 @@ use crate::commands::App;
 use crate::config::ModelEnvironment;
 
 /// How long a daemon may take to answer, to start and to end.
-pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often it is looked whether it has.
@@ -69,7 +69,7 @@ const EXCLUDED_VARIABLES: &[&str] = &[
 /// What became of starting it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DaemonStart {
+pub(crate) enum DaemonStart {
     /// It runs, now or already.
     Started,
     /// None is wanted.
@@ -78,7 +78,7 @@ pub enum DaemonStart {
 }
 
 /// Starts one in the background, unless one runs, and waits until it answers.
-pub fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<DaemonInfo> {
+pub(crate) fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<DaemonInfo> {
     let health = || daemon::call::send_request(&app.home, "GET", "/health", ANSWER_TIMEOUT);
     if let Some(running) = daemon::running_daemon(&app.home) {
         // One that was stopped by a signal or hangs holds its lock, but is of no use.
@@ -109,7 +109,7 @@ pub fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<DaemonInfo> {
 }
 
 /// Starts ourselves again, in the background and away from this terminal. What it has to say goes to its log.
-pub fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
+pub(crate) fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
     std::fs::create_dir_all(home)?;
     let log = open_log(home)?;
     let mut command = Command::new(std::env::current_exe()?);
@@ -175,13 +175,13 @@ fn log_path(home: &Path) -> PathBuf {
 
 /// Why a daemon that runs has not ended.
 #[derive(Debug)]
-pub enum DaemonStopError {
+pub(crate) enum DaemonStopError {
     NoAnswer(io::Error),
     Timeout,
 }
 
 /// Stops the one that runs, and waits until it has ended.
-pub fn stop(home: &Path) -> Result<(), DaemonStopError> {
+pub(crate) fn stop(home: &Path) -> Result<(), DaemonStopError> {
     daemon::call::send_request(home, "POST", "/daemon/stop", ANSWER_TIMEOUT)
         .map_err(DaemonStopError::NoAnswer)?;
     if wait_until(STOP_TIMEOUT, || !daemon::is_locked(home)) {
@@ -192,7 +192,7 @@ pub fn stop(home: &Path) -> Result<(), DaemonStopError> {
 }
 
 /// Stops one that runs in the background, and says whether it did: whoever needs it starts it again.
-pub fn stop_background(home: &Path) -> bool {
+pub(crate) fn stop_background(home: &Path) -> bool {
     let runs = daemon::running_daemon(home).is_some_and(|running| running.background);
     runs && stop(home)
         .inspect_err(|why| tracing::warn!(?why, "the daemon goes on"))

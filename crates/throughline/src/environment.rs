@@ -20,7 +20,7 @@ use jiff::tz::TimeZone;
 use crate::output::error_with_hint;
 
 /// Variables of our own, with what they do; `throughline config` lists them.
-pub const VARIABLES: &[(&str, &str)] = &[
+pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (
         "THROUGHLINE_HOME",
         "keep everything Throughline writes in this folder",
@@ -64,54 +64,54 @@ pub const VARIABLES: &[(&str, &str)] = &[
 
 /// What the program was started with.
 #[derive(Debug)]
-pub struct Environment {
-    pub places: AgentEnv,
+pub(crate) struct Environment {
+    pub(crate) places: AgentEnv,
     /// Where this platform keeps programs' data.
-    pub data_dir: PathBuf,
-    pub config_dir: PathBuf,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) config_dir: PathBuf,
     /// The current folder.
-    pub cwd: PathBuf,
+    pub(crate) cwd: PathBuf,
     /// Where programs are looked for.
-    pub path: Vec<PathBuf>,
+    pub(crate) path: Vec<PathBuf>,
     /// Where this program lies.
-    pub program: Option<PathBuf>,
+    pub(crate) program: Option<PathBuf>,
     /// Nothing of memory goes before agents.
-    pub injection_off: bool,
-    pub now: Timestamp,
+    pub(crate) injection_off: bool,
+    pub(crate) now: Timestamp,
     /// Found when a time is shown: it is looked for in many folders.
-    pub zone: LazyLock<TimeZone>,
-    pub color: bool,
+    pub(crate) zone: LazyLock<TimeZone>,
+    pub(crate) color: bool,
     /// Somebody watches standard error.
-    pub stderr_is_terminal: bool,
+    pub(crate) stderr_is_terminal: bool,
     /// Somebody can answer on standard input.
-    pub stdin_is_terminal: bool,
+    pub(crate) stdin_is_terminal: bool,
     /// Whether compaction is switched on or off for this run.
-    pub compaction: Option<bool>,
+    pub(crate) compaction: Option<bool>,
     /// Models are switched off.
-    pub model_off: bool,
+    pub(crate) model_off: bool,
     log: Option<String>,
     /// The clock stands still.
     clock_is_fixed: bool,
 }
 
 /// Returns what the program was called with.
-pub fn arguments() -> Vec<OsString> {
+pub(crate) fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
 /// Returns a variable that the configuration names.
-pub fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Returns a socket that whoever started us has opened and handed over, as service managers do.
-pub fn inherited_socket() -> Option<std::os::unix::net::UnixListener> {
+pub(crate) fn inherited_socket() -> Option<std::os::unix::net::UnixListener> {
     let mut given = listenfd::ListenFd::from_env();
     given.take_unix_listener(0).ok().flatten()
 }
 
 /// Asks the system's keychain for a key, through the system's own program.
-pub fn keychain_secret(name: &str) -> anyhow::Result<String> {
+pub(crate) fn keychain_secret(name: &str) -> anyhow::Result<String> {
     let (program, arguments): (_, &[&str]) = if cfg!(target_os = "macos") {
         (
             "security",
@@ -140,7 +140,7 @@ pub fn keychain_secret(name: &str) -> anyhow::Result<String> {
 }
 
 impl Environment {
-    pub fn read() -> anyhow::Result<Self> {
+    pub(crate) fn read() -> anyhow::Result<Self> {
         let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
         let variables: BTreeMap<_, _> = ENV_VARIABLES
             .iter()
@@ -171,7 +171,7 @@ impl Environment {
     }
 
     /// Returns the time, for commands that outlast the moment they were started in.
-    pub fn clock(&self) -> Timestamp {
+    pub(crate) fn clock(&self) -> Timestamp {
         if self.clock_is_fixed {
             self.now
         } else {
@@ -180,13 +180,13 @@ impl Environment {
     }
 
     /// Returns the clock itself, for what outlives this.
-    pub fn clock_handle(&self) -> serve::ClockFn {
+    pub(crate) fn clock_handle(&self) -> serve::ClockFn {
         let fixed = self.clock_is_fixed.then_some(self.now);
         std::sync::Arc::new(move || fixed.unwrap_or_else(Timestamp::now))
     }
 
     /// Sends what the crates log to standard error; warnings only, unless asked for more.
-    pub fn start_logging(&self) {
+    pub(crate) fn start_logging(&self) {
         let filter = self.log.as_deref().unwrap_or("warn");
         tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
@@ -201,27 +201,27 @@ impl Environment {
 
 /// What a hook is started with: less than a command, for every microsecond counts.
 #[derive(Clone, Debug)]
-pub struct HookEnvironment {
+pub(crate) struct HookEnvironment {
     /// The folder of everything we write, unless the command line names another.
-    pub home: PathBuf,
+    pub(crate) home: PathBuf,
     /// The configuration file that is asked for, and the usual one.
-    pub config: Option<PathBuf>,
-    pub default_config: PathBuf,
-    pub cwd: Option<PathBuf>,
-    pub now: Timestamp,
-    pub injection_off: bool,
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) default_config: PathBuf,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) now: Timestamp,
+    pub(crate) injection_off: bool,
     /// The agent works for us.
-    pub is_inner_agent: bool,
-    pub deadline_ms: Option<u64>,
+    pub(crate) is_inner_agent: bool,
+    pub(crate) deadline_ms: Option<u64>,
     /// No daemon is started from here.
-    pub daemon_off: bool,
+    pub(crate) daemon_off: bool,
     /// The agent that the variables of this process tell of.
-    pub agent: Option<memory::Flavor>,
+    pub(crate) agent: Option<memory::Flavor>,
 }
 
 impl HookEnvironment {
     /// Reads it, with the folder and the file that the command line names.
-    pub fn read(home: Option<PathBuf>, config: Option<PathBuf>) -> Self {
+    pub(crate) fn read(home: Option<PathBuf>, config: Option<PathBuf>) -> Self {
         let user = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
         let (data_dir, config_dir) = platform_folders(&user);
         let home = home.or_else(|| variable("THROUGHLINE_HOME").map(PathBuf::from));

@@ -8,7 +8,7 @@ use store::seal::{EncryptionError, EncryptionKey, KeyId, Keychain};
 const SERVICE: &str = "throughline";
 
 #[derive(Clone, Copy, Debug)]
-pub struct SystemKeychain;
+pub(crate) struct SystemKeychain;
 
 #[cfg(feature = "keychain")]
 impl Keychain for SystemKeychain {

@@ -3,6 +3,10 @@
 //! The only crate that reads the environment and the configuration, prints, and exits. Each command
 //! has a file under [`commands`] with its arguments, whose doc comments are the help, and `run`.
 
+// First, so that its macro `say!` is known in the modules below.
+#[macro_use]
+mod output;
+
 mod agent_cli;
 mod cli;
 mod commands;
@@ -12,7 +16,6 @@ mod environment;
 mod install;
 mod keychain;
 mod model;
-mod output;
 mod samples;
 mod stages;
 mod stoppable;

@@ -26,23 +26,23 @@ use store::Store;
 use crate::agent_cli::AgentCli;
 use crate::commands::App;
 use crate::environment;
-use crate::output::{error_with_hint, say};
+use crate::output::error_with_hint;
 use crate::stoppable::StoppableModel;
 
 /// Section `[summary]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct SummaryConfig {
-    pub enabled: bool,
-    pub start_tokens: u64,
-    pub more_tokens: u64,
-    pub tool_calls: u64,
-    pub section_tokens: u64,
-    pub file_tokens: u64,
+pub(crate) struct SummaryConfig {
+    pub(crate) enabled: bool,
+    pub(crate) start_tokens: u64,
+    pub(crate) more_tokens: u64,
+    pub(crate) tool_calls: u64,
+    pub(crate) section_tokens: u64,
+    pub(crate) file_tokens: u64,
     /// A file with headings to fill; empty for those that are shipped.
-    pub template: String,
+    pub(crate) template: String,
     /// A file with what a model is told.
-    pub instructions: String,
+    pub(crate) instructions: String,
 }
 
 impl Default for SummaryConfig {
@@ -64,25 +64,25 @@ impl Default for SummaryConfig {
 /// Section `[model]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ModelConfig {
-    pub enabled: bool,
-    pub provider: Provider,
-    pub base_url: String,
-    pub model: String,
+pub(crate) struct ModelConfig {
+    pub(crate) enabled: bool,
+    pub(crate) provider: Provider,
+    pub(crate) base_url: String,
+    pub(crate) model: String,
     /// The environment variable that holds the key.
-    pub key_env: String,
+    pub(crate) key_env: String,
     /// The name of the key in the system's keychain.
-    pub keychain: String,
+    pub(crate) keychain: String,
     /// The agent's own program, with its arguments, for the provider `cli`.
-    pub command: Vec<String>,
-    pub timeout_ms: u64,
-    pub daily_tokens: u64,
-    pub daily_usd: f64,
+    pub(crate) command: Vec<String>,
+    pub(crate) timeout_ms: u64,
+    pub(crate) daily_tokens: u64,
+    pub(crate) daily_usd: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Provider {
+pub(crate) enum Provider {
     #[default]
     None,
     Anthropic,
@@ -112,7 +112,7 @@ impl Default for ModelConfig {
 
 impl ModelConfig {
     /// Returns where its requests go, or `None` when nothing leaves the program.
-    pub fn destination(&self) -> Option<String> {
+    pub(crate) fn destination(&self) -> Option<String> {
         match self.provider {
             Provider::None => None,
             _ if !self.enabled => None,
@@ -134,7 +134,7 @@ impl ModelConfig {
 }
 
 /// Returns how summaries are written.
-pub fn summary_settings(app: &App<'_>) -> anyhow::Result<SummarySettings> {
+pub(crate) fn summary_settings(app: &App<'_>) -> anyhow::Result<SummarySettings> {
     let config = &app.config.summary;
     let usual = SummarySettings::default();
     let read =
@@ -162,12 +162,12 @@ pub fn summary_settings(app: &App<'_>) -> anyhow::Result<SummarySettings> {
 }
 
 /// Says whether a model is configured and not switched off.
-pub fn is_usable(app: &App<'_>) -> bool {
+pub(crate) fn is_usable(app: &App<'_>) -> bool {
     app.config.model.destination().is_some() && !app.environment.model_off
 }
 
 /// Returns the model that is configured.
-pub fn configured_model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
+pub(crate) fn configured_model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
     build_model(&app.config.model, &app.config_path)
 }
 
@@ -233,7 +233,7 @@ fn api_key(config: &ModelConfig) -> anyhow::Result<Option<ApiKey>> {
 }
 
 /// Hands an asker to `run`: budget, ledger, clock and all.
-pub fn with_asker<T>(
+pub(crate) fn with_asker<T>(
     app: &App<'_>,
     store: &Store,
     model: &dyn Model,
@@ -303,7 +303,7 @@ impl ModelPolicy {
 }
 
 /// The configured model, for stages and requests that outlive a command.
-pub struct ConfiguredModel {
+pub(crate) struct ConfiguredModel {
     policy: ModelPolicy,
     config_path: PathBuf,
     /// Made when it is first needed: its key may lie in a keychain.
@@ -320,7 +320,7 @@ impl std::fmt::Debug for ConfiguredModel {
 
 impl ConfiguredModel {
     /// Returns who lends the model, where one is configured and not switched off.
-    pub fn of(app: &App<'_>) -> Option<Arc<dyn ModelProvider>> {
+    pub(crate) fn of(app: &App<'_>) -> Option<Arc<dyn ModelProvider>> {
         is_usable(app).then(|| -> Arc<dyn ModelProvider> {
             Arc::new(Self {
                 policy: ModelPolicy::of(app),
@@ -347,7 +347,7 @@ impl ConfiguredModel {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if *trouble != why {
-            say(&format!("warning: no model is asked: {why}"));
+            say!("warning: no model is asked: {why}");
             why.clone_into(&mut trouble);
         }
     }

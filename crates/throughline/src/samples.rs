@@ -36,7 +36,7 @@ const SAMPLE_FILES: &[(&str, &str)] = &[
 ];
 
 /// Writes the logs into a folder.
-pub fn write_samples(folder: &Path) -> anyhow::Result<()> {
+pub(crate) fn write_samples(folder: &Path) -> anyhow::Result<()> {
     for (name, text) in SAMPLE_FILES {
         let path = folder.join(name);
         let failed = || format!("cannot write {}", path.display());

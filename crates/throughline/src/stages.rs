@@ -12,30 +12,29 @@ use store::Store;
 use crate::commands::App;
 use crate::commands::retain::RetainOutcome;
 use crate::commands::serve::stage_settings;
-use crate::output::say;
 use crate::output::table::count;
 use crate::output::text::sanitize;
 
 /// What the stages have in common.
 #[derive(Debug)]
-pub struct StageRunner<'a> {
-    pub app: &'a App<'a>,
-    pub stop: &'a Arc<AtomicBool>,
+pub(crate) struct StageRunner<'a> {
+    pub(crate) app: &'a App<'a>,
+    pub(crate) stop: &'a Arc<AtomicBool>,
     store: &'a Store,
     settings: serve::stages::StageSettings,
 }
 
 /// What all of them did.
 #[derive(Debug)]
-pub struct StageResults {
-    pub facts: Option<facts::FactReport>,
-    pub summaries: SummaryReport,
-    pub retention: RetainOutcome,
-    pub model_facts: Option<model_facts::stage::ModelFactReport>,
+pub(crate) struct StageResults {
+    pub(crate) facts: Option<facts::FactReport>,
+    pub(crate) summaries: SummaryReport,
+    pub(crate) retention: RetainOutcome,
+    pub(crate) model_facts: Option<model_facts::stage::ModelFactReport>,
 }
 
 impl<'a> StageRunner<'a> {
-    pub fn new(
+    pub(crate) fn new(
         app: &'a App<'a>,
         store: &'a Store,
         stop: &'a Arc<AtomicBool>,
@@ -49,18 +48,18 @@ impl<'a> StageRunner<'a> {
     }
 
     /// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the rest.
-    pub fn update_summaries(&self, now: Timestamp) -> SummaryReport {
+    pub(crate) fn update_summaries(&self, now: Timestamp) -> SummaryReport {
         let renewed =
             serve::stages::update_due_summaries(self.store, &self.settings, self.stop, now);
         renewed.unwrap_or_else(|error| {
-            say(&format!("warning: no summaries: {error:#}"));
+            say!("warning: no summaries: {error:#}");
             SummaryReport::default()
         })
     }
 
     /// Runs them all. Facts and summaries are taken from records that retention may let go of; the model's
     /// facts come last, because nothing waits for them.
-    pub fn run_all(&self, now: Timestamp) -> anyhow::Result<StageResults> {
+    pub(crate) fn run_all(&self, now: Timestamp) -> anyhow::Result<StageResults> {
         let (store, settings, stop) = (self.store, &self.settings, self.stop);
         let facts = serve::stages::extract_facts(store, settings, stop, now)?;
         let renewed = self.update_summaries(now);
@@ -71,7 +70,7 @@ impl<'a> StageRunner<'a> {
             summaries: renewed,
             retention: RetainOutcome { digested, retained },
             model_facts: told.unwrap_or_else(|error| {
-                say(&format!("warning: no facts by the model: {error}"));
+                say!("warning: no facts by the model: {error}");
                 None
             }),
         })
@@ -80,7 +79,7 @@ impl<'a> StageRunner<'a> {
 
 impl StageResults {
     /// Returns what is worth telling people, a line each.
-    pub fn report_lines(&self) -> Vec<String> {
+    pub(crate) fn report_lines(&self) -> Vec<String> {
         let (facts, told) = (self.facts.as_ref(), self.model_facts.as_ref());
         let found = facts.and_then(|facts| found_text(facts.facts, facts.sessions));
         let by_model = told.and_then(|told| found_text(told.facts, told.sessions));
@@ -97,7 +96,7 @@ impl StageResults {
 }
 
 /// Says which summaries were written.
-pub fn summaries_text(renewed: &SummaryReport) -> Option<String> {
+pub(crate) fn summaries_text(renewed: &SummaryReport) -> Option<String> {
     let written = match renewed.written.len() {
         0 => return None,
         1 => "1 summary".to_owned(),

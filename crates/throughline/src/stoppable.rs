@@ -11,14 +11,14 @@ use distill::model::{Completion, CompletionRequest, Model, ModelError, ModelFail
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
-pub struct StoppableModel {
-    pub model: Arc<dyn Model>,
-    pub stop: Arc<AtomicBool>,
+pub(crate) struct StoppableModel {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl StoppableModel {
     /// Sleeps, unless the program is to end.
-    pub fn sleep(stop: &AtomicBool, time: Duration) {
+    pub(crate) fn sleep(stop: &AtomicBool, time: Duration) {
         let mut left = time;
         while !left.is_zero() && !stop.load(Ordering::Relaxed) {
             let step = left.min(POLL_INTERVAL);

@@ -7,14 +7,14 @@ use store::{CopyProgress, Overwrite};
 
 use crate::commands::App;
 use crate::output::table::format_bytes;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
 /// Copy the store to a file, also while it is in use
 ///
 /// The copy is of one moment and checked before it appears. It is encrypted if the store is, with the
 /// same key, which is not in it.
 #[derive(Debug, clap::Args)]
-pub struct BackupArgs {
+pub(crate) struct BackupArgs {
     /// The file to write
     file: PathBuf,
 
@@ -27,7 +27,7 @@ pub struct BackupArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
     if args.file.exists() && !args.force {
         return Err(error_with_hint(
             format!("{} exists already", args.file.display()),
@@ -60,17 +60,15 @@ pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
         output::print_json(&backup)?;
         return Ok(Exit::Done);
     }
-    say(&format!(
+    say!(
         "Backed up {} records to {} ({}).",
         backup.records,
         args.file.display(),
         format_bytes(backup.size_bytes)
-    ));
+    );
     match backup.key {
-        Some(key) => say(&format!(
-            "It is encrypted with key {key}, which is not in it."
-        )),
-        None => say(
+        Some(key) => say!("It is encrypted with key {key}, which is not in it."),
+        None => say!(
             "It is not encrypted, and holds the redaction key as well: keep it as you would keep the store.",
         ),
     }
@@ -78,7 +76,7 @@ pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
 }
 
 /// Returns a bar for a copy, hidden when nobody watches.
-pub fn progress_bar(app: &App<'_>) -> ProgressBar {
+pub(crate) fn progress_bar(app: &App<'_>) -> ProgressBar {
     if !app.environment.stderr_is_terminal {
         return ProgressBar::hidden();
     }
@@ -89,7 +87,7 @@ pub fn progress_bar(app: &App<'_>) -> ProgressBar {
     }
 }
 
-pub fn show_progress(bar: &ProgressBar, progress: CopyProgress) {
+pub(crate) fn show_progress(bar: &ProgressBar, progress: CopyProgress) {
     bar.set_length(progress.total_pages);
     bar.set_position(progress.done_pages);
 }

@@ -11,12 +11,15 @@ use crate::output::Exit;
 ///
 /// For example: throughline completions bash > ~/.local/share/bash-completion/completions/throughline
 #[derive(Debug, clap::Args)]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "every command has the same signature")]
-pub fn run(_: &App<'_>, args: &CompletionsArgs) -> anyhow::Result<Exit> {
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every command has the same signature"
+)]
+pub(crate) fn run(_: &App<'_>, args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let mut command = Cli::command();
     clap_complete::generate(
         args.shell,

@@ -12,7 +12,7 @@ use crate::output::{self, Exit};
 
 /// Say where things are and which settings are in force
 #[derive(Debug, clap::Args)]
-pub struct ConfigArgs {
+pub(crate) struct ConfigArgs {
     /// Print a configuration file with every setting at its default
     #[arg(long)]
     default: bool,
@@ -22,7 +22,7 @@ pub struct ConfigArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Exit> {
     let mut out = stdout().lock();
     if args.default {
         write!(out, "{DEFAULT_TOML}")?;

@@ -9,9 +9,9 @@ use crate::output::Exit;
 ///
 /// The key stays where it is, for backups that need it.
 #[derive(Debug, clap::Args)]
-pub struct DecryptArgs {}
+pub(crate) struct DecryptArgs {}
 
-pub fn run(app: &App<'_>, _: &DecryptArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, _: &DecryptArgs) -> anyhow::Result<Exit> {
     let conversion = store::seal::decrypt(&app.home, &SystemKeychain, &mut |step| {
         print_step(app, step)
     })?;

@@ -10,13 +10,13 @@ use store::StoredDigest;
 use crate::commands::{App, show};
 use crate::output::table::count;
 use crate::output::text::{TextStyle, sanitize};
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
 /// Tell what a session was about and how it went
 ///
 /// The digest outlives the session's records.
 #[derive(Debug, clap::Args)]
-pub struct DigestArgs {
+pub(crate) struct DigestArgs {
     /// The session's id or the beginning of it
     #[arg(value_name = "SESSION")]
     session: String,
@@ -26,7 +26,7 @@ pub struct DigestArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let session = show::find_session(&store, &args.session)?;
     let stored = store.digest(&session.id)?;
@@ -56,19 +56,19 @@ pub fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
         format_digest(app, &stored.digest)
     )?;
     if stored.stale {
-        say("The session has gone on since; the next ingest adds to this.");
+        say!("The session has gone on since; the next ingest adds to this.");
     }
     if stored.lost > 0 {
-        say(&format!(
+        say!(
             "{} of its records went before a digest told of them.",
             stored.lost
-        ));
+        );
     }
     Ok(Exit::Done)
 }
 
 /// Returns a digest as people read it.
-pub fn format_digest(app: &App<'_>, digest: &Digest) -> String {
+pub(crate) fn format_digest(app: &App<'_>, digest: &Digest) -> String {
     let paint = TextStyle {
         color: app.environment.color,
     };

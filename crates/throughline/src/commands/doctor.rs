@@ -22,7 +22,7 @@ use crate::output::{self, Exit, time};
 
 /// Examine the store, the agents and what will be lost when
 #[derive(Debug, clap::Args)]
-pub struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Also compare every stored text with its checksum
     #[arg(long)]
     deep: bool,
@@ -74,12 +74,12 @@ struct AgentDiagnosis {
 
 impl DoctorArgs {
     /// Says whether the store is repaired.
-    pub const fn repairs(&self) -> bool {
+    pub(crate) const fn repairs(&self) -> bool {
         self.repair
     }
 }
 
-pub fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &DoctorArgs) -> anyhow::Result<Exit> {
     if args.repair {
         return repair::run(app, args.json);
     }

@@ -15,14 +15,14 @@ use crate::output::{Exit, error_with_hint, say};
 /// store. Whatever interrupts it, the store stays readable; the next command finishes or undoes it.
 /// The key goes into the system's keychain unless a file is named.
 #[derive(Debug, clap::Args)]
-pub struct EncryptArgs {
+pub(crate) struct EncryptArgs {
     #[command(flatten)]
     key: KeyFileArgs,
 }
 
 /// Where a new key is put.
 #[derive(Debug, clap::Args)]
-pub struct KeyFileArgs {
+pub(crate) struct KeyFileArgs {
     /// Put the key into this file instead of the keychain; a key that is there already is used
     ///
     /// The file must be readable by you alone and lie outside of the store's folder.
@@ -31,7 +31,7 @@ pub struct KeyFileArgs {
 }
 
 impl KeyFileArgs {
-    pub fn key_place(&self) -> KeyLocation {
+    pub(crate) fn key_place(&self) -> KeyLocation {
         match &self.key_file {
             Some(path) => KeyLocation::File(path.clone()),
             None => KeyLocation::Keychain,
@@ -39,7 +39,7 @@ impl KeyFileArgs {
     }
 }
 
-pub fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Exit> {
     let place = args.key.key_place();
     let conversion = store::seal::encrypt(&app.home, &place, &SystemKeychain, &mut |step| {
         print_step(app, step)
@@ -62,15 +62,13 @@ fn remove_summaries(app: &App<'_>) -> anyhow::Result<()> {
             1 => "1 running summary".to_owned(),
             many => format!("{many} running summaries"),
         };
-        say(&format!(
-            "Removed {summaries}, which lay beside the store in plain text."
-        ));
+        say!("Removed {summaries}, which lay beside the store in plain text.");
     }
     Ok(())
 }
 
 /// Says what is being done, to somebody who watches.
-pub fn print_step(app: &App<'_>, step: SwapStep) -> Result<()> {
+pub(crate) fn print_step(app: &App<'_>, step: SwapStep) -> Result<()> {
     let next = match step {
         SwapStep::KeyStored => "Copying …",
         SwapStep::Written => "Comparing …",
@@ -84,7 +82,7 @@ pub fn print_step(app: &App<'_>, step: SwapStep) -> Result<()> {
 }
 
 /// Says what a conversion came to.
-pub fn report_conversion(app: &App<'_>, conversion: &Conversion) -> anyhow::Result<Exit> {
+pub(crate) fn report_conversion(app: &App<'_>, conversion: &Conversion) -> anyhow::Result<Exit> {
     match conversion {
         Conversion::Done(converted) => report_converted(converted),
         Conversion::NoStore => {
@@ -94,9 +92,9 @@ pub fn report_conversion(app: &App<'_>, conversion: &Conversion) -> anyhow::Resu
             ));
         }
         Conversion::AlreadyEncrypted => {
-            say("The store is encrypted already; `throughline rekey` gives it another key.");
+            say!("The store is encrypted already; `throughline rekey` gives it another key.");
         }
-        Conversion::NotEncrypted => say("The store is not encrypted."),
+        Conversion::NotEncrypted => say!("The store is not encrypted."),
     }
     Ok(Exit::Done)
 }
@@ -105,43 +103,41 @@ fn report_converted(converted: &ConversionReport) {
     let records = converted.records;
     match &converted.new_key {
         Some((id, place)) => {
-            say(&format!(
+            say!(
                 "Encrypted {records} records with key {id} in {}.",
                 format_key_place(place)
-            ));
-            say(
+            );
+            say!(
                 "Keep a copy of the key away from this machine: `throughline key --copy-to FILE` writes one.",
             );
-            say(
+            say!(
                 "Without it the store cannot be read; only what the agents' own logs still hold can be ingested again.",
             );
             if let KeyLocation::File(path) = place {
-                say(&format!(
+                say!(
                     "warning: whoever can read {} can read the store; a keychain is safer",
                     path.display()
-                ));
+                );
             }
         }
-        None => say(&format!(
-            "Decrypted {records} records; the store is plain now."
-        )),
+        None => say!("Decrypted {records} records; the store is plain now."),
     }
     if let Some((id, place)) = &converted.old_key {
-        say(&format!(
+        say!(
             "Key {id} stays in {}: backups made until now need it.",
             format_key_place(place)
-        ));
+        );
     }
     for copy in &converted.plain_copies {
-        say(&format!(
+        say!(
             "warning: {} is not encrypted; remove it when it is not needed",
             copy.display()
-        ));
+        );
     }
 }
 
 /// Says where a key lies.
-pub fn format_key_place(place: &KeyLocation) -> String {
+pub(crate) fn format_key_place(place: &KeyLocation) -> String {
     match place {
         KeyLocation::Keychain => "the keychain".to_owned(),
         KeyLocation::File(path) => path.display().to_string(),

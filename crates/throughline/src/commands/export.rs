@@ -12,7 +12,7 @@ use store::{DamagedTexts, ExportFilter, ExportReport, Store};
 use crate::commands::{App, show};
 use crate::output::table::count;
 use crate::output::text::sanitize;
-use crate::output::{Exit, error_with_hint, say};
+use crate::output::{Exit, error_with_hint};
 
 /// Write everything as JSON Lines, or give a session's own log back
 ///
@@ -20,7 +20,7 @@ use crate::output::{Exit, error_with_hint, say};
 /// `throughline import` reads it. Secrets were taken out before anything was stored, so there are
 /// none in it.
 #[derive(Debug, clap::Args)]
-pub struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// Write this session's log, as its agent wrote it but for the secrets: it is there even when
     /// the agent has deleted it
     #[arg(long, value_name = "ID", conflicts_with_all = ["since", "workspace", "session", "without_logs"])]
@@ -48,7 +48,7 @@ pub struct ExportArgs {
     output: Option<PathBuf>,
 }
 
-pub fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     match &args.raw {
         Some(session) => export_raw(app, &store, session, args.output.as_deref()),
@@ -94,11 +94,8 @@ fn export_all(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result
 
 /// Says what was left out because it is damaged.
 fn report_damaged(damaged: &DamagedTexts) -> Exit {
-    say(&format!(
-        "error: left out {}",
-        sanitize(&damaged.to_string())
-    ));
-    say(
+    say!("error: left out {}", sanitize(&damaged.to_string()));
+    say!(
         "hint: `throughline doctor --repair` drops what is damaged and lets the next ingest read \
          it again",
     );
@@ -106,12 +103,12 @@ fn report_damaged(damaged: &DamagedTexts) -> Exit {
 }
 
 fn report_exported(exported: &ExportReport) {
-    say(&format!(
+    say!(
         "Exported {} of {} and {}.",
         count(exported.records, "record"),
         count(exported.sessions, "session"),
         count(exported.facts, "fact"),
-    ));
+    );
 }
 
 /// Writes aside and renames, so that a file under this name is always a whole one. An old file is
@@ -181,19 +178,17 @@ fn export_raw(
     }
     if session.evicted > 0 {
         let why = show::removal_note(app, store, &session)?;
-        say(&format!(
-            "warning: the earlier part of this log was removed{why}"
-        ));
+        say!("warning: the earlier part of this log was removed{why}");
     }
     let others = logs.values().map(|log| log.others.len()).sum::<usize>();
     if others > 0 && output.is_none() {
-        say(&format!(
+        say!(
             "note: {} kept; --output writes them too",
             match others {
                 1 => "another version of this log is".to_owned(),
                 others => format!("{others} other versions of this log are"),
             }
-        ));
+        );
     }
     for (path, log) in &logs {
         match output {
@@ -289,6 +284,6 @@ fn save_file(folder: &Path, name: &Path, text: &str) -> anyhow::Result<()> {
         .open(&target)
         .with_context(|| format!("cannot write {}", target.display()))?;
     file.write_all(text.as_bytes())?;
-    say(&format!("Wrote {}.", target.display()));
+    say!("Wrote {}.", target.display());
     Ok(())
 }

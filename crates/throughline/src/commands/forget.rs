@@ -18,7 +18,7 @@ use crate::output::{self, Exit, error_with_hint, say, time};
 /// does not come back with the next sweep. The agents' own files are not touched. Filters narrow each
 /// other.
 #[derive(Debug, clap::Args)]
-pub struct ForgetArgs {
+pub(crate) struct ForgetArgs {
     /// Records and sessions, by their ids or the beginnings of them; a session goes with its subagents
     #[arg(value_name = "ID")]
     ids: Vec<String>,
@@ -69,7 +69,7 @@ const ID_MATCHES_MAX: usize = 100;
 /// Records and sessions listed before the rest are only counted.
 const LISTED_MAX: usize = 20;
 
-pub fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if args.list {
         return list_tombstones(app, &store, args);
@@ -86,7 +86,7 @@ pub fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Exit> {
     }
     let doomed = store.plan_forget(&selection)?;
     if doomed.is_empty() {
-        say("Nothing fits.");
+        say!("Nothing fits.");
         return Ok(Exit::NothingFound);
     }
     if args.dry_run {
@@ -98,7 +98,7 @@ pub fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     if !args.yes && !confirm_forget(app, &doomed)? {
-        say("Nothing was forgotten.");
+        say!("Nothing was forgotten.");
         return Ok(Exit::NothingFound);
     }
     let forgotten = store.forget(doomed, app.environment.now)?;
@@ -210,35 +210,35 @@ fn confirm_forget(app: &App<'_>, doomed: &ForgetPlan) -> anyhow::Result<bool> {
         ));
     }
     say(format_plan(app, doomed).trim_end());
-    say("Forget this for good? [y/N]");
+    say!("Forget this for good? [y/N]");
     let mut answer = String::new();
     stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn report_forgotten(app: &App<'_>, forgotten: &ForgetReport) -> anyhow::Result<Exit> {
-    say(&format!(
+    say!(
         "Forgot {}, {} and {}; {} of archived logs rewritten or dropped.",
         count(forgotten.sessions, "session"),
         count(forgotten.records, "record"),
         count(forgotten.facts, "fact"),
         count(forgotten.archived_pieces, "piece"),
-    ));
+    );
     if forgotten.unreadable > 0 {
-        say(&format!(
+        say!(
             "warning: {} could not be read and was removed unread, so its words could not be \
              searched for in other logs; `throughline doctor --deep` checks the store",
             count(forgotten.unreadable, "stored text"),
-        ));
+        );
     }
     let sources = &forgotten.sources;
     for copy in &forgotten.copies_removed {
-        say(&format!("Removed the copy {}.", copy.display()));
+        say!("Removed the copy {}.", copy.display());
     }
     if !sources.is_empty() {
-        say("The agents' own files still hold it; they are yours to delete:");
+        say!("The agents' own files still hold it; they are yours to delete:");
         for source in sources.iter().take(LISTED_MAX) {
-            say(&format!("  {}", sanitize(source)));
+            say!("  {}", sanitize(source));
         }
         if sources.len() > LISTED_MAX {
             say(more_line(sources.len(), "files").trim_end());
@@ -250,10 +250,7 @@ fn report_forgotten(app: &App<'_>, forgotten: &ForgetReport) -> anyhow::Result<E
         .filter(|file| file.role == FileRole::Foreign)
         .collect();
     for file in others.iter().take(LISTED_MAX) {
-        say(&format!(
-            "{} is not ours and was not looked at.",
-            file.path.display()
-        ));
+        say!("{} is not ours and was not looked at.", file.path.display());
     }
     if forgotten.traces == Traces::Waiting {
         return Err(error_with_hint(
@@ -269,7 +266,7 @@ fn list_tombstones(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::R
     if args.json {
         output::print_json(&tombstones)?;
     } else if tombstones.is_empty() {
-        say("Nothing was forgotten.");
+        say!("Nothing was forgotten.");
     } else {
         let head = ["FORGOTTEN", "WHAT", "AGENT", "RECORDS", "ID"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -305,9 +302,9 @@ fn lift_tombstone(store: &Store, args: &ForgetArgs, name: &str) -> anyhow::Resul
     match lifted {
         LiftOutcome::Lifted(tombstone) => {
             let what = tombstone.kind.name();
-            say(&format!(
+            say!(
                 "The {what} may be read again; `throughline ingest` does if its agent still has it."
-            ));
+            );
             Ok(Exit::Done)
         }
         LiftOutcome::Unknown => Err(error_with_hint(

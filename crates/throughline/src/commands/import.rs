@@ -10,7 +10,7 @@ use store::{ImportReport, ImportTrust};
 
 use crate::commands::{App, ingest};
 use crate::output::table::count;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
 /// Lines passed over that are shown.
 const SHOWN_MAX: usize = 10;
@@ -20,7 +20,7 @@ const SHOWN_MAX: usize = 10;
 /// Every text goes through the redactor again. What is in memory already stays as it is, so an
 /// import can be repeated, and one that was interrupted can be run again.
 #[derive(Debug, clap::Args)]
-pub struct ImportArgs {
+pub(crate) struct ImportArgs {
     /// The file to read; - for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -37,7 +37,7 @@ pub struct ImportArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Exit> {
     let (mut input, size): (Box<dyn BufRead>, u64) = if args.file.as_os_str() == "-" {
         (Box::new(stdin().lock()), 0)
     } else {
@@ -83,39 +83,36 @@ fn progress_bar(app: &App<'_>, size: u64) -> ProgressBar {
 }
 
 fn report(imported: &ImportReport) {
-    say(&format!(
+    say!(
         "Imported {} of {} and {}; {} were there already.",
         count(imported.records, "record"),
         count(imported.sessions, "session"),
         count(imported.facts, "fact"),
         count(imported.known_records, "record"),
-    ));
+    );
     if imported.distrusted > 0 {
-        say(&format!(
+        say!(
             "{} not signed by this store: taken in with the lowest trust, unpinned, preferences as \
              notes, without running summaries. If the file is yours, import it with --trust.",
             count(imported.distrusted, "line"),
-        ));
+        );
     }
     if imported.clamped > 0 {
-        say(&format!(
+        say!(
             "Numbers out of range, clamped: {}.",
             count(imported.clamped, "line"),
-        ));
+        );
     }
     if imported.skipped > 0 {
-        say(&format!(
-            "{} could not be used:",
-            count(imported.skipped, "line")
-        ));
+        say!("{} could not be used:", count(imported.skipped, "line"));
         for (line, why) in imported.skipped_lines.iter().take(SHOWN_MAX) {
-            say(&format!("  line {line}: {why}"));
+            say!("  line {line}: {why}");
         }
         if imported.skipped > SHOWN_MAX {
-            say("  and more; --json lists them");
+            say!("  and more; --json lists them");
         }
     }
     if imported.interrupted {
-        say("Interrupted; run it again to go on.");
+        say!("Interrupted; run it again to go on.");
     }
 }

@@ -28,7 +28,7 @@ use crate::stages::{StageResults, StageRunner};
 /// stores the rest. Live sessions get a running summary, sessions that have gone quiet a digest and their
 /// facts, and what the retention settings do not keep goes. Running it twice changes nothing; interrupted, it goes on where it stopped.
 #[derive(Debug, clap::Args)]
-pub struct IngestArgs {
+pub(crate) struct IngestArgs {
     /// Discover and parse, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -43,7 +43,7 @@ pub struct IngestArgs {
 
 /// Which logs are read.
 #[derive(Debug, Default, clap::Args)]
-pub struct LogArgs {
+pub(crate) struct LogArgs {
     /// Only this agent's logs; may be given several times
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Vec<Flavor>,
@@ -57,14 +57,14 @@ pub struct LogArgs {
 
 impl LogArgs {
     /// Only the logs in this folder.
-    pub fn in_folder(folder: PathBuf) -> Self {
+    pub(crate) fn in_folder(folder: PathBuf) -> Self {
         Self {
             agent: Vec::new(),
             root: vec![folder],
         }
     }
 
-    pub fn validate(&self) -> anyhow::Result<()> {
+    pub(crate) fn validate(&self) -> anyhow::Result<()> {
         for root in &self.root {
             root.metadata()
                 .with_context(|| format!("cannot look in {}", root.display()))?;
@@ -73,12 +73,12 @@ impl LogArgs {
     }
 
     /// Says whether all of the agents' folders are meant.
-    pub fn covers_all_agents(&self) -> bool {
+    pub(crate) fn covers_all_agents(&self) -> bool {
         self.root.is_empty() && self.agent.is_empty()
     }
 }
 
-pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
     let ingested = if args.dry_run {
         dry_run(app, &args.logs)?
     } else {
@@ -98,14 +98,14 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
 
 /// What an ingest came to.
 #[derive(Debug)]
-pub struct IngestOutcome {
-    pub sweep: SweepReport,
+pub(crate) struct IngestOutcome {
+    pub(crate) sweep: SweepReport,
     /// `None` when nothing was to be written.
     stages: Option<StageResults>,
 }
 
 /// Reads what is new and does what follows from it.
-pub fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
+pub(crate) fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
     with_sweep_plan(app, logs, |plan, bar, stop| {
         let now = app.environment.now;
         let store = app.open()?;
@@ -173,12 +173,12 @@ fn with_sweep_plan<T>(
 }
 
 impl IngestOutcome {
-    pub fn print_sweep(&self) -> IngestReport<'_> {
+    pub(crate) fn print_sweep(&self) -> IngestReport<'_> {
         IngestReport::new(&self.sweep, self.stages.as_ref())
     }
 
     /// Says it to people.
-    pub fn print(&self) {
+    pub(crate) fn print(&self) {
         report(&self.sweep, self.stages.is_none());
         if let Some(done) = &self.stages {
             done.retention.print();
@@ -187,7 +187,7 @@ impl IngestOutcome {
             }
         }
         if self.sweep.discovered == 0 {
-            say(
+            say!(
                 "hint: no agent's logs were found; `throughline doctor` says where it looks, \
                 and --root DIR looks elsewhere",
             );
@@ -197,7 +197,7 @@ impl IngestOutcome {
 
 /// What an ingest did.
 #[derive(Serialize)]
-pub struct IngestReport<'a> {
+pub(crate) struct IngestReport<'a> {
     #[serde(flatten)]
     sweep: &'a SweepReport,
     /// Sessions that got a digest.
@@ -262,15 +262,13 @@ fn run_pending_follow_ups(app: &App<'_>, store: &Store, args: &LogArgs, stop: &A
         })
     });
     if let Err(error) = done {
-        say(&format!(
-            "warning: what hooks left is not all done: {error:#}"
-        ));
+        say!("warning: what hooks left is not all done: {error:#}");
     }
 }
 
 /// Returns a flag that Ctrl-C sets. What is being written is finished; the rest waits for the next
 /// time.
-pub fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+pub(crate) fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
@@ -278,7 +276,7 @@ pub fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 /// Returns the adapters of the agents that are captured.
-pub fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static dyn Adapter>> {
+pub(crate) fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static dyn Adapter>> {
     let wanted = |flavor: Flavor| {
         if args.agent.is_empty() {
             app.config
@@ -305,7 +303,7 @@ pub fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static dy
 }
 
 /// Returns the folders that were asked for, or the usual ones.
-pub fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&dyn Adapter]) -> Vec<Root> {
+pub(crate) fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&dyn Adapter]) -> Vec<Root> {
     if !args.root.is_empty() {
         // The agents that are asked for are the adapters; which of them wrote a file, its content
         // decides.
@@ -319,7 +317,7 @@ pub fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&dyn Adapter]) -> Vec<Ro
 }
 
 /// Returns the folders where the agents of this machine keep their logs.
-pub fn default_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Root> {
+pub(crate) fn default_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Root> {
     let mut roots = Vec::new();
     for adapter in adapters {
         let flavor = adapter.flavor();
@@ -347,14 +345,12 @@ fn configured_roots(app: &App<'_>, configured: &[PathBuf]) -> Vec<PathBuf> {
     for missing in paths.iter().filter(|path| !path.exists()) {
         let file = app.config_path.display();
         let missing = missing.display();
-        say(&format!(
-            "warning: {missing}, named under [roots] in {file}, does not exist"
-        ));
+        say!("warning: {missing}, named under [roots] in {file}, does not exist");
     }
     paths
 }
 
-pub fn threads(app: &App<'_>) -> usize {
+pub(crate) fn threads(app: &App<'_>) -> usize {
     match app.config.capture.threads {
         // One more than there are processors: a thread that is ahead of its turn waits.
         0 => 1 + std::thread::available_parallelism().map_or(1, NonZero::get),
@@ -376,12 +372,12 @@ fn progress_bar(app: &App<'_>, found: &Discovery) -> ProgressBar {
 
 fn report(sweep: &SweepReport, dry_run: bool) {
     let verb = if dry_run { "Would ingest" } else { "Ingested" };
-    say(&format!(
+    say!(
         "{verb} {} from {} ({}).",
         count(sweep.records, "record"),
         count(sweep.ingested, "log"),
         format_bytes(sweep.read_bytes),
-    ));
+    );
     let mut notes = vec![
         format!("{} discovered", sweep.discovered),
         format!("{} unchanged", sweep.skipped_unchanged),
@@ -389,13 +385,11 @@ fn report(sweep: &SweepReport, dry_run: bool) {
     if sweep.gone > 0 {
         notes.push(format!("{} gone, their records kept", sweep.gone));
     }
-    say(&format!("Logs: {}.", notes.join(", ")));
+    say!("Logs: {}.", notes.join(", "));
     match sweep.no_longer_in_source {
         0 => {}
-        1 => say("1 record is no longer in its source; kept."),
-        lost => say(&format!(
-            "{lost} records are no longer in their source; kept."
-        )),
+        1 => say!("1 record is no longer in its source; kept."),
+        lost => say!("{lost} records are no longer in their source; kept."),
     }
     let skipped: Vec<_> = sweep
         .skipped_lines
@@ -403,47 +397,40 @@ fn report(sweep: &SweepReport, dry_run: bool) {
         .map(|(why, lines)| format!("{lines} {why}"))
         .collect();
     if !skipped.is_empty() {
-        say(&format!("Lines passed over: {}.", skipped.join(", ")));
+        say!("Lines passed over: {}.", skipped.join(", "));
     }
     if !sweep.unknown.is_empty() {
         let kinds: Vec<_> = sweep.unknown.keys().take(5).cloned().collect();
-        say(&format!(
-            "Entries of unknown kinds left out: {}.",
-            kinds.join(", ")
-        ));
+        say!("Entries of unknown kinds left out: {}.", kinds.join(", "));
     }
     if sweep.clamped > 0 {
-        say(&format!(
+        say!(
             "Token counts or costs out of range, clamped: {}.",
             count(sweep.clamped, "response"),
-        ));
+        );
     }
     print_sweep_warnings(sweep);
     if sweep.failed > 0 {
-        say(&format!(
+        say!(
             "error: {} could not be stored; the others were\nhint: `throughline doctor --deep` \
              checks the store, `throughline doctor --repair` repairs it",
             count(sweep.failed, "log"),
-        ));
+        );
     }
     if sweep.interrupted {
-        say("Interrupted; run it again to go on.");
+        say!("Interrupted; run it again to go on.");
     }
 }
 
 /// Says what could not be read.
-pub fn print_sweep_warnings(sweep: &SweepReport) {
+pub(crate) fn print_sweep_warnings(sweep: &SweepReport) {
     for trouble in sweep.trouble.iter().take(20) {
-        say(&format!(
-            "warning: {}: {}",
-            trouble.path.display(),
-            trouble.why
-        ));
+        say!("warning: {}: {}", trouble.path.display(), trouble.why);
     }
     if sweep.trouble.len() > 20 {
-        say(&format!(
+        say!(
             "warning: and {} more; --json lists them all",
             sweep.trouble.len() - 20
-        ));
+        );
     }
 }

@@ -10,11 +10,11 @@ use crate::commands::App;
 use crate::commands::sessions::short_session_id;
 use crate::output::table::format_table;
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, error_with_hint, say, time};
+use crate::output::{self, Exit, error_with_hint, time};
 
 /// List what was put before agents, and what came of it
 #[derive(Debug, clap::Args)]
-pub struct InjectionsArgs {
+pub(crate) struct InjectionsArgs {
     /// Only this session's
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -32,7 +32,7 @@ pub struct InjectionsArgs {
 ///
 /// What helped is shown more readily, what did not is shown no more.
 #[derive(Debug, clap::Args)]
-pub struct FeedbackArgs {
+pub(crate) struct FeedbackArgs {
     /// The injection's id or the beginning of it
     #[arg(value_name = "ID")]
     id: String,
@@ -47,7 +47,7 @@ enum FeedbackVerdict {
     Bad,
 }
 
-pub fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let session = match &args.session {
         None => None,
@@ -65,7 +65,7 @@ pub fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Exit> {
     if args.json {
         output::print_json(&injections)?;
     } else if injections.is_empty() {
-        say("No injections.");
+        say!("No injections.");
     } else {
         write!(stdout().lock(), "{}", format_injections(app, &injections))?;
     }
@@ -113,7 +113,7 @@ fn format_injections(app: &App<'_>, injections: &[Injection]) -> String {
     format_table(&rows)
 }
 
-pub fn run_feedback(app: &App<'_>, args: &FeedbackArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run_feedback(app: &App<'_>, args: &FeedbackArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let named = store.injections_by_prefix(&args.id, 2)?;
     let [injection] = named.as_slice() else {
@@ -132,6 +132,6 @@ pub fn run_feedback(app: &App<'_>, args: &FeedbackArgs) -> anyhow::Result<Exit> 
         FeedbackVerdict::Bad => InjectionVerdict::Bad,
     };
     store.set_verdict(&injection.name, verdict)?;
-    say(&format!("Noted for {}.", injection.name));
+    say!("Noted for {}.", injection.name);
     Ok(Exit::Done)
 }

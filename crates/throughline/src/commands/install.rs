@@ -22,7 +22,7 @@ use crate::output::{self, Exit, error_with_hint, say, say_styled};
 /// Every other byte of those files stays, and `throughline uninstall` brings them back as they were.
 /// Running it twice changes nothing.
 #[derive(Debug, clap::Args)]
-pub struct InstallArgs {
+pub(crate) struct InstallArgs {
     /// Only these agents; without any, those that are found on this machine
     #[arg(value_name = "AGENT", value_parser = parse_flavor)]
     agents: Vec<Flavor>,
@@ -38,21 +38,21 @@ pub struct InstallArgs {
 
 /// How agents' files are changed.
 #[derive(Debug, Default, clap::Args)]
-pub struct ApplyArgs {
+pub(crate) struct ApplyArgs {
     /// Show what would change, and change nothing
     #[arg(long)]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
 
     /// Do not ask
     #[arg(long, short = 'y')]
-    pub yes: bool,
+    pub(crate) yes: bool,
 
     /// Print it as JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.plugin_dir {
         return write_plugin(app, folder);
     }
@@ -62,8 +62,8 @@ pub fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
             let nothing = InstallPlan::default();
             output::print_json(&InstallReport::new(None, &agents, &nothing))?;
         }
-        say("No agent was found that can be told of Throughline.");
-        say(&format!("hint: name one: {}", integration_names()));
+        say!("No agent was found that can be told of Throughline.");
+        say!("hint: name one: {}", integration_names());
         return Ok(Exit::NothingFound);
     }
     let program = Program::of(app.environment);
@@ -75,12 +75,12 @@ pub fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
 }
 
 /// What the two commands say differently.
-pub struct InstallMessages {
-    pub nothing: &'static str,
-    pub question: &'static str,
-    pub declined: &'static str,
-    pub done: &'static str,
-    pub would: &'static str,
+pub(crate) struct InstallMessages {
+    pub(crate) nothing: &'static str,
+    pub(crate) question: &'static str,
+    pub(crate) declined: &'static str,
+    pub(crate) done: &'static str,
+    pub(crate) would: &'static str,
 }
 
 const INSTALL: InstallMessages = InstallMessages {
@@ -92,7 +92,7 @@ const INSTALL: InstallMessages = InstallMessages {
 };
 
 /// Shows a plan, asks, and carries it out.
-pub fn apply_plan(
+pub(crate) fn apply_plan(
     app: &App<'_>,
     how: &ApplyArgs,
     record: &mut InstallManifest,
@@ -109,7 +109,7 @@ pub fn apply_plan(
             say(words.nothing);
         } else if !how.json {
             let files = count(plan.changes.len(), "file");
-            say(&format!("{} {files}.", words.would));
+            say!("{} {files}.", words.would);
         }
     } else {
         if !how.yes && !confirm(app, words.question)? {
@@ -122,7 +122,7 @@ pub fn apply_plan(
         applied = true;
         if !how.json {
             let files = count(plan.changes.len(), "file");
-            say(&format!("{} {files}.", words.done));
+            say!("{} {files}.", words.done);
             report.print_notes();
         }
     }
@@ -137,7 +137,7 @@ pub fn apply_plan(
 }
 
 /// Asks the person at the terminal.
-pub fn confirm(app: &App<'_>, question: &str) -> anyhow::Result<bool> {
+pub(crate) fn confirm(app: &App<'_>, question: &str) -> anyhow::Result<bool> {
     if !app.environment.stderr_is_terminal || !app.environment.stdin_is_terminal {
         return Err(error_with_hint(
             "nobody is there to confirm it",
@@ -151,7 +151,10 @@ pub fn confirm(app: &App<'_>, question: &str) -> anyhow::Result<bool> {
 }
 
 /// Returns the agents that were named, or those of this machine.
-pub fn select_agents(app: &App<'_>, named: &[Flavor]) -> anyhow::Result<Vec<&'static Integration>> {
+pub(crate) fn select_agents(
+    app: &App<'_>,
+    named: &[Flavor],
+) -> anyhow::Result<Vec<&'static Integration>> {
     if named.is_empty() {
         return Ok(install::detect_agents(
             &app.environment.places,
@@ -180,7 +183,7 @@ fn integration_names() -> String {
 }
 
 /// Agents start us without our options; what they start must find the same memory.
-pub fn custom_home_note(app: &App<'_>) -> Option<String> {
+pub(crate) fn custom_home_note(app: &App<'_>) -> Option<String> {
     (app.home != app.environment.data_dir).then(|| {
         format!(
             "Memory lies in {}: agents find it only when THROUGHLINE_HOME says so where they are started.",
@@ -193,9 +196,7 @@ fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Exit> {
     plugin::write_plugin_files(folder)?;
     let folder = app.environment.cwd.join(folder);
     let folder = output::shell::quote(&folder.display().to_string());
-    say(&format!(
-        "Wrote the plugin to {folder}. Install it with the agent's own commands:"
-    ));
+    say!("Wrote the plugin to {folder}. Install it with the agent's own commands:");
     for line in [
         format!(
             "claude plugin marketplace add {folder} && claude plugin install throughline@throughline"
@@ -209,18 +210,18 @@ fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Exit> {
         format!("gemini extensions install {folder}/gemini"),
         format!("cp {folder}/opencode/throughline.js ~/.config/opencode/plugin/"),
     ] {
-        say(&format!("  {line}"));
+        say!("  {line}");
     }
     let program = Program::of(app.environment);
     if program.command != "throughline" {
-        say("warning: throughline is not on PATH, where the plugin looks for it");
+        say!("warning: throughline is not on PATH, where the plugin looks for it");
     }
     Ok(Exit::Done)
 }
 
 /// What a plan comes to, for people and programs.
 #[derive(Serialize)]
-pub struct InstallReport<'a> {
+pub(crate) struct InstallReport<'a> {
     /// How agents start us.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
@@ -251,7 +252,7 @@ struct SkippedFileReport<'a> {
 }
 
 impl<'a> InstallReport<'a> {
-    pub fn new(
+    pub(crate) fn new(
         program: Option<&'a Program>,
         agents: &[&Integration],
         plan: &'a InstallPlan,
@@ -279,41 +280,41 @@ impl<'a> InstallReport<'a> {
         }
     }
 
-    pub fn print(&self, app: &App<'_>) {
+    pub(crate) fn print(&self, app: &App<'_>) {
         let titles: Vec<_> = self.agents.iter().map(|agent| agent.title()).collect();
         if !titles.is_empty() {
-            say(&format!("Agents: {}.", titles.join(", ")));
+            say!("Agents: {}.", titles.join(", "));
         }
         if let (Some(command), Some(why)) = (&self.command, self.reason)
             && !self.changes.is_empty()
         {
-            say(&format!("They start `{command}`: {why}."));
+            say!("They start `{command}`: {why}.");
         }
         let paint = TextStyle {
             color: app.environment.color && app.environment.stderr_is_terminal,
         };
         for change in &self.plan.changes {
             let path = change.path.display();
-            say(&format!("\n  {} {path}", change_action(change)));
+            say!("\n  {} {path}", change_action(change));
             say_styled(show::diff(change, paint).trim_end());
         }
         for refusal in &self.plan.skipped {
-            say(&format!(
+            say!(
                 "warning: {} is left as it is: {}",
                 refusal.path.display(),
                 refusal.reason
-            ));
+            );
         }
         if self.changes.is_empty() {
             self.print_notes();
         } else {
-            say("");
+            say!("");
         }
     }
 
-    pub fn print_notes(&self) {
+    pub(crate) fn print_notes(&self) {
         for note in self.notes {
-            say(&format!("note: {note}"));
+            say!("note: {note}");
         }
     }
 }

@@ -8,13 +8,13 @@ use serde::Serialize;
 use crate::commands::App;
 use crate::commands::encrypt::format_key_place;
 use crate::keychain::SystemKeychain;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
 /// Say where the key of the store lies, or keep a copy of it
 ///
 /// The key itself is never printed: what is printed ends up in terminals' histories and in agents' logs.
 #[derive(Debug, clap::Args)]
-pub struct KeyArgs {
+pub(crate) struct KeyArgs {
     /// Write a copy of the key to this new file, to be kept away from this machine
     #[arg(long, value_name = "FILE", conflicts_with = "take_from")]
     copy_to: Option<PathBuf>,
@@ -34,7 +34,7 @@ struct KeyReport {
     seal: Option<store::seal::EncryptionInfo>,
 }
 
-pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
     if let Some(file) = &args.take_from {
         store::seal::use_key_file(&app.home, file)?;
     }
@@ -56,7 +56,7 @@ pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
             format_key_place(&seal.place)
         )?;
     } else {
-        say("The store is not encrypted.");
+        say!("The store is not encrypted.");
     }
     Ok(if is_encrypted {
         Exit::Done
@@ -68,14 +68,14 @@ pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
 fn copy_key(app: &App<'_>, file: &std::path::Path) -> anyhow::Result<Exit> {
     match store::seal::copy_key(&app.home, &SystemKeychain, file)? {
         Some(id) => {
-            say(&format!(
+            say!(
                 "Wrote key {id} to {}. Move it away from this machine.",
                 file.display()
-            ));
+            );
             Ok(Exit::Done)
         }
         None => {
-            say("The store is not encrypted.");
+            say!("The store is not encrypted.");
             Ok(Exit::NothingFound)
         }
     }

@@ -17,13 +17,13 @@ use crate::output::{Exit, error_with_hint};
 /// For the agent's configuration, not for a terminal. The agent may search and read what memory has of the
 /// folder it works in, and keep facts; `write` under `[mcp]` in the configuration says what else it may do.
 #[derive(Debug, clap::Args)]
-pub struct McpArgs {
+pub(crate) struct McpArgs {
     /// The folder the agent works in, instead of the current one
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
-pub fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Exit> {
     if app.environment.stdin_is_terminal {
         return Err(error_with_hint(
             "an agent talks to this command, and nobody can by hand",

@@ -1,46 +1,46 @@
 //! The commands, one file each.
 
-pub mod backup;
-pub mod blame;
-pub mod compact;
-pub mod completions;
-pub mod config;
-pub mod context;
-pub mod decrypt;
-pub mod digest;
-pub mod doctor;
-pub mod encrypt;
-pub mod export;
-pub mod facts;
-pub mod fix;
-pub mod forget;
-pub mod hook;
-pub mod how;
-pub mod import;
-pub mod ingest;
-pub mod injections;
-pub mod install;
-pub mod key;
-pub mod mcp;
-pub mod own;
-pub mod pin;
-pub mod prefer;
-pub mod redact;
-pub mod rekey;
-pub mod remember;
-pub mod restore;
-pub mod resume;
-pub mod retain;
-pub mod search;
-pub mod serve;
-pub mod sessions;
-pub mod show;
-pub mod summarize;
-pub mod summary;
-pub mod uninstall;
-pub mod up;
-pub mod usage;
-pub mod watch;
+pub(crate) mod backup;
+pub(crate) mod blame;
+pub(crate) mod compact;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod context;
+pub(crate) mod decrypt;
+pub(crate) mod digest;
+pub(crate) mod doctor;
+pub(crate) mod encrypt;
+pub(crate) mod export;
+pub(crate) mod facts;
+pub(crate) mod fix;
+pub(crate) mod forget;
+pub(crate) mod hook;
+pub(crate) mod how;
+pub(crate) mod import;
+pub(crate) mod ingest;
+pub(crate) mod injections;
+pub(crate) mod install;
+pub(crate) mod key;
+pub(crate) mod mcp;
+pub(crate) mod own;
+pub(crate) mod pin;
+pub(crate) mod prefer;
+pub(crate) mod redact;
+pub(crate) mod rekey;
+pub(crate) mod remember;
+pub(crate) mod restore;
+pub(crate) mod resume;
+pub(crate) mod retain;
+pub(crate) mod search;
+pub(crate) mod serve;
+pub(crate) mod sessions;
+pub(crate) mod show;
+pub(crate) mod summarize;
+pub(crate) mod summary;
+pub(crate) mod uninstall;
+pub(crate) mod up;
+pub(crate) mod usage;
+pub(crate) mod watch;
 
 use std::path::PathBuf;
 
@@ -54,22 +54,22 @@ use crate::config::Config;
 use crate::daemon;
 use crate::environment::Environment;
 use crate::keychain::SystemKeychain;
-use crate::output::{Exit, error_with_hint, say, time};
+use crate::output::{Exit, error_with_hint, time};
 
 /// How many workspaces are compared with a part of a name.
 const WORKSPACE_MATCHES_MAX: usize = 1000;
 
 /// What every command works with.
 #[derive(Debug)]
-pub struct App<'a> {
-    pub environment: &'a Environment,
-    pub config: Config,
-    pub config_path: PathBuf,
+pub(crate) struct App<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) config: Config,
+    pub(crate) config_path: PathBuf,
     /// The folder of everything we write.
-    pub home: PathBuf,
+    pub(crate) home: PathBuf,
 }
 
-pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> {
+pub(crate) fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> {
     let home = cli
         .home
         .clone()
@@ -89,7 +89,7 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> {
         home,
     };
     if needs_exclusive_store(&cli.command) && daemon::stop_background(&app.home) {
-        say("Stopped the daemon, which is started again when it is needed.");
+        say!("Stopped the daemon, which is started again when it is needed.");
     }
     cli.command.run(&app)
 }
@@ -170,16 +170,18 @@ fn needs_exclusive_store(command: &Command) -> bool {
 
 impl App<'_> {
     /// Opens the store, making it when there is none.
-    pub fn open(&self) -> anyhow::Result<Store> {
+    pub(crate) fn open(&self) -> anyhow::Result<Store> {
         let opened = Store::open_with(&self.home, &SystemKeychain);
         let store = self.with_open_context(opened)?;
         match store.recovered() {
             None => {}
             Some(SwapRecovery::Finished) => {
-                say("Finished an exchange of the store that was interrupted.");
+                say!("Finished an exchange of the store that was interrupted.");
             }
             Some(SwapRecovery::RolledBack) => {
-                say("Undid an exchange of the store that was interrupted; the store is as before.");
+                say!(
+                    "Undid an exchange of the store that was interrupted; the store is as before."
+                );
             }
         }
         if let Err(error) = store.remove_safety_copy(Some(self.environment.now)) {
@@ -193,7 +195,7 @@ impl App<'_> {
     }
 
     /// Opens the store of somebody who has ingested before.
-    pub fn open_existing(&self) -> anyhow::Result<Store> {
+    pub(crate) fn open_existing(&self) -> anyhow::Result<Store> {
         if !self.has_store() {
             return Err(error_with_hint(
                 format!("there is no memory in {} yet", self.home.display()),
@@ -210,7 +212,7 @@ impl App<'_> {
     }
 
     /// Returns what answers to agents depend on.
-    pub fn serve_settings(&self) -> ::serve::ServeSettings {
+    pub(crate) fn serve_settings(&self) -> ::serve::ServeSettings {
         let compacts = self.environment.compaction;
         let compacts = compacts.unwrap_or(self.config.compaction.enabled);
         ::serve::ServeSettings {
@@ -231,7 +233,7 @@ impl App<'_> {
 
     /// Opens the store of somebody who asks and is in a hurry. Whatever is not as it mostly is, the usual way
     /// deals with and reports.
-    pub fn open_for_query(&self) -> anyhow::Result<Store> {
+    pub(crate) fn open_for_query(&self) -> anyhow::Result<Store> {
         match Store::open_to_ask(&self.home) {
             Ok(Some(store)) => Ok(store),
             Ok(None) | Err(_) => self.open_existing(),
@@ -239,7 +241,7 @@ impl App<'_> {
     }
 
     /// Reads a time on the command line.
-    pub fn parse_time_arg(&self, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
+    pub(crate) fn parse_time_arg(&self, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
         text.map(|text| time::parse_time(text, self.environment.now, &self.environment.zone))
             .transpose()
             .map_err(|error| {
@@ -251,14 +253,18 @@ impl App<'_> {
     }
 
     /// Returns the workspace around the current folder, as sessions there have it.
-    pub fn current_workspace(&self) -> Workspace {
+    pub(crate) fn current_workspace(&self) -> Workspace {
         let here = capture::git::workspace_of(&self.environment.cwd);
         self.config.scope().resolve_alias(here)
     }
 
     /// Returns the workspace that a part of its address or folder names, else the one around the
     /// current folder; by the key the store knows it by.
-    pub fn find_workspace(&self, store: &Store, part: Option<&str>) -> anyhow::Result<Workspace> {
+    pub(crate) fn find_workspace(
+        &self,
+        store: &Store,
+        part: Option<&str>,
+    ) -> anyhow::Result<Workspace> {
         let Some(part) = part else {
             let here = &self.environment.cwd;
             return Ok(::serve::prompt::workspace_of(
@@ -296,21 +302,21 @@ impl App<'_> {
     }
 
     /// Says whether there is a store, or what is left of one.
-    pub fn has_store(&self) -> bool {
+    pub(crate) fn has_store(&self) -> bool {
         let path = Store::database_path(&self.home);
         path.exists() || path.with_extension("db-wal").exists()
     }
 }
 
 /// Says whether nothing can be written where the store lies.
-pub fn is_read_only(error: &anyhow::Error) -> bool {
+pub(crate) fn is_read_only(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<store::Error>()
         .is_some_and(store::Error::is_read_only)
 }
 
 /// Reads an agent's name on the command line.
-pub fn parse_flavor(name: &str) -> Result<Flavor, String> {
+pub(crate) fn parse_flavor(name: &str) -> Result<Flavor, String> {
     Flavor::from_name(name).ok_or_else(|| {
         let known: Vec<_> = Flavor::ALL.iter().map(|flavor| flavor.name()).collect();
         format!("no agent is called that; known are {}", known.join(", "))

@@ -5,14 +5,14 @@ use store::{NewFact, Store, StoredRecord};
 
 use crate::commands::App;
 use crate::commands::remember::{FactScopeArgs, UserFact, remember_fact};
-use crate::output::{Exit, error_with_hint, say};
+use crate::output::{Exit, error_with_hint};
 
 /// Keep a fact, a record or a text for ever
 ///
 /// A pin outlives retention, and is shown once to every session of its workspace, whatever its prompts
 /// are about.
 #[derive(Debug, clap::Args)]
-pub struct PinArgs {
+pub(crate) struct PinArgs {
     /// The id of a fact or of a record, or a text
     #[arg(required = true, value_name = "ID|TEXT")]
     what: Vec<String>,
@@ -23,13 +23,13 @@ pub struct PinArgs {
 
 /// Let a pinned fact be an ordinary one again
 #[derive(Debug, clap::Args)]
-pub struct UnpinArgs {
+pub(crate) struct UnpinArgs {
     /// The fact's id or the beginning of it
     #[arg(value_name = "ID")]
     id: String,
 }
 
-pub fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
     let store = app.open()?;
     let what = args.what.join(" ");
     if let Ok(id) = what.parse::<RecordId>()
@@ -40,14 +40,14 @@ pub fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
             None => None,
         };
         let merged = store.remember(fact_from_record(&record, workspace, app))?;
-        say(&format!("Pinned: {}", merged.id.short()));
+        say!("Pinned: {}", merged.id.short());
         return Ok(Exit::Done);
     }
     if looks_like_id(&what)
         && let Some(fact) = lookup_fact(&store, &what)?
     {
         store.set_pinned(fact.id, true)?;
-        say(&format!("Pinned: {}", fact.id.short()));
+        say!("Pinned: {}", fact.id.short());
         return Ok(Exit::Done);
     }
     let statement = UserFact {
@@ -60,15 +60,15 @@ pub fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
     remember_fact(app, &store, &statement, false)
 }
 
-pub fn run_unpin(app: &App<'_>, args: &UnpinArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run_unpin(app: &App<'_>, args: &UnpinArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let fact = find_fact(&store, &args.id)?;
     if !fact.pinned {
-        say(&format!("{} is not pinned", fact.id.short()));
+        say!("{} is not pinned", fact.id.short());
         return Ok(Exit::NothingFound);
     }
     store.set_pinned(fact.id, false)?;
-    say(&format!("No longer pinned: {}", fact.id.short()));
+    say!("No longer pinned: {}", fact.id.short());
     Ok(Exit::Done)
 }
 
@@ -96,7 +96,7 @@ fn looks_like_id(text: &str) -> bool {
 }
 
 /// Returns the one fact whose id begins with `prefix`.
-pub fn find_fact(store: &Store, prefix: &str) -> anyhow::Result<Fact> {
+pub(crate) fn find_fact(store: &Store, prefix: &str) -> anyhow::Result<Fact> {
     lookup_fact(store, prefix)?.ok_or_else(|| {
         error_with_hint(
             format!("no fact begins with {prefix:?}"),

@@ -11,7 +11,7 @@ use crate::output::Exit;
 /// A preference is shown to an agent when a prompt is about it, before other facts and as yours; pinned,
 /// it is shown to every session. No agent can set or change one.
 #[derive(Debug, clap::Args)]
-pub struct PreferArgs {
+pub(crate) struct PreferArgs {
     /// What you prefer, such as "use pnpm, not npm"
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
@@ -24,7 +24,7 @@ pub struct PreferArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &PreferArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &PreferArgs) -> anyhow::Result<Exit> {
     let statement = UserFact {
         text: &args.text.join(" "),
         kind: FactKind::Preference,

@@ -10,14 +10,14 @@ use store::forget::Traces;
 use store::{RescanProgress, RescanScope};
 
 use crate::commands::App;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
 /// Take the secrets out of a text: standard input to standard output
 ///
 /// What Throughline stores has passed through the same rules; --rescan applies those of today to what
 /// older ones have let in.
 #[derive(Debug, clap::Args)]
-pub struct RedactArgs {
+pub(crate) struct RedactArgs {
     /// Read one {"id", "text"} object a line and write it clean, with why it is "sensitive"
     #[arg(long)]
     jsonl: bool,
@@ -58,7 +58,7 @@ struct RedactOutput {
     sensitive: Vec<&'static str>,
 }
 
-pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
     if args.rescan {
         return rescan(app, args);
     }
@@ -138,9 +138,7 @@ fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
         } else {
             "changed"
         };
-        say(&format!(
-            "Looked at {looked_at} records; {changed} texts {would}."
-        ));
+        say!("Looked at {looked_at} records; {changed} texts {would}.");
         for (rule, count) in &rescan.marks {
             writeln!(stdout().lock(), "{count:>6}  {rule}")?;
         }
@@ -157,9 +155,13 @@ fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
 fn explain(redactor: &Redactor, text: &str, place: &str) {
     for finding in redactor.findings(text) {
         let line = text[..finding.start].matches('\n').count() + 1;
-        say(&format!(
+        say!(
             "{place}{line}: bytes {}..{} are {} ({:?}): {}",
-            finding.start, finding.end, finding.rule, finding.tier, finding.mark
-        ));
+            finding.start,
+            finding.end,
+            finding.rule,
+            finding.tier,
+            finding.mark
+        );
     }
 }

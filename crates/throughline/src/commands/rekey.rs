@@ -9,12 +9,12 @@ use crate::output::Exit;
 ///
 /// Also moves a key from a file to the keychain, or from there to a file.
 #[derive(Debug, clap::Args)]
-pub struct RekeyArgs {
+pub(crate) struct RekeyArgs {
     #[command(flatten)]
     key: KeyFileArgs,
 }
 
-pub fn run(app: &App<'_>, args: &RekeyArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &RekeyArgs) -> anyhow::Result<Exit> {
     let place = args.key.key_place();
     let conversion = store::seal::rekey(&app.home, &place, &SystemKeychain, &mut |step| {
         print_step(app, step)

@@ -11,7 +11,7 @@ use crate::output::{self, Exit, error_with_hint, say};
 /// It is kept until it is deleted, and shown to an agent when a prompt in this workspace is about it.
 /// Said again it is counted, contradicted by a later one it becomes history.
 #[derive(Debug, clap::Args)]
-pub struct RememberArgs {
+pub(crate) struct RememberArgs {
     /// What to remember
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
@@ -30,7 +30,7 @@ pub struct RememberArgs {
 
 /// Where a fact holds.
 #[derive(Debug, clap::Args)]
-pub struct FactScopeArgs {
+pub(crate) struct FactScopeArgs {
     /// It holds in this workspace instead of the one around the current folder
     #[arg(long, value_name = "PART", conflicts_with = "everywhere")]
     workspace: Option<String>,
@@ -42,15 +42,15 @@ pub struct FactScopeArgs {
 
 /// A fact as a person states it.
 #[derive(Debug)]
-pub struct UserFact<'a> {
-    pub text: &'a str,
-    pub kind: FactKind,
-    pub tags: &'a [String],
-    pub pinned: bool,
-    pub scope: &'a FactScopeArgs,
+pub(crate) struct UserFact<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) kind: FactKind,
+    pub(crate) tags: &'a [String],
+    pub(crate) pinned: bool,
+    pub(crate) scope: &'a FactScopeArgs,
 }
 
-pub fn run(app: &App<'_>, args: &RememberArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &RememberArgs) -> anyhow::Result<Exit> {
     let statement = UserFact {
         text: &args.text.join(" "),
         kind: FactKind::Note,
@@ -62,7 +62,7 @@ pub fn run(app: &App<'_>, args: &RememberArgs) -> anyhow::Result<Exit> {
 }
 
 /// Keeps what the user states, and says what became of it.
-pub fn remember_fact(
+pub(crate) fn remember_fact(
     app: &App<'_>,
     store: &Store,
     statement: &UserFact<'_>,

@@ -9,14 +9,14 @@ use crate::commands::App;
 use crate::commands::backup::{progress_bar, show_progress};
 use crate::keychain::SystemKeychain;
 use crate::output::table::count;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
 /// Put a backup into the place of the store
 ///
 /// Checks the file first and keeps the store that is there in a folder beside it. A backup of an older
 /// version is brought up to date; the file itself stays as it is.
 #[derive(Debug, clap::Args)]
-pub struct RestoreArgs {
+pub(crate) struct RestoreArgs {
     /// A file that `throughline backup` wrote
     file: PathBuf,
 
@@ -39,7 +39,7 @@ struct RestoreOutput {
     tombstones: CarriedTombstones,
 }
 
-pub fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Exit> {
     let from = RestoreSource {
         file: &args.file,
         key_file: args.key_file.as_deref(),
@@ -78,35 +78,35 @@ fn restore_report(restored: RestoreResult) -> RestoreOutput {
 }
 
 fn print_restored(args: &RestoreArgs, restored: &RestoreResult, was_encrypted: bool) {
-    say(&format!(
+    say!(
         "Restored {} records from {}.",
         restored.records,
         args.file.display()
-    ));
+    );
     if let Some(copy) = &restored.safety_copy {
-        say(&format!(
+        say!(
             "The store that was here is kept in {}; remove it when all is well.",
             copy.display()
-        ));
+        );
     }
     print_tombstones(&restored.tombstones);
     for copy in &restored.removed_copies {
-        say(&format!("Removed the older {}.", copy.display()));
+        say!("Removed the older {}.", copy.display());
     }
     if restored.redaction_key == RedactionKey::Other {
-        say(
+        say!(
             "warning: the file brings no redaction key: from now on secrets get other marks than before",
         );
     }
     if was_encrypted && restored.key.is_none() {
-        say("warning: the store is not encrypted any more; `throughline encrypt` encrypts it");
+        say!("warning: the store is not encrypted any more; `throughline encrypt` encrypts it");
     }
 }
 
 /// Says what stays forgotten.
 fn print_tombstones(carried: &CarriedTombstones) {
     if carried.tombstones > 0 {
-        say(&format!(
+        say!(
             "Applied {} of the earlier store: {} and {} of the backup stay forgotten.",
             count(
                 usize::try_from(carried.tombstones).unwrap_or(usize::MAX),
@@ -114,20 +114,20 @@ fn print_tombstones(carried: &CarriedTombstones) {
             ),
             count(carried.sessions, "session"),
             count(carried.records, "record"),
-        ));
+        );
     }
     if carried.left > 0 {
-        say(&format!(
+        say!(
             "warning: the backup has another redaction key, so {} could not be taken along; what \
              they keep out comes back if its agent still has it",
             count(
                 usize::try_from(carried.left).unwrap_or(usize::MAX),
                 "tombstone"
             ),
-        ));
+        );
     }
     if carried.unreadable {
-        say(
+        say!(
             "warning: the earlier store could not be read, so what was forgotten in it after this \
              backup may be back; `throughline forget` removes it again",
         );

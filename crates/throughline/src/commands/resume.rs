@@ -10,14 +10,14 @@ use store::Store;
 use crate::commands::App;
 use crate::commands::show::find_session;
 use crate::output::shell::quote;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
 /// Say how to go on with a session in the agent it came from
 ///
 /// Prints the agent's own command, with the folder it must be run in. A subagent's session is
 /// resumed through the session that started it.
 #[derive(Debug, clap::Args)]
-pub struct ResumeArgs {
+pub(crate) struct ResumeArgs {
     /// A session's id or the beginning of it
     #[arg(value_name = "ID")]
     id: String,
@@ -45,16 +45,16 @@ struct ResumeCommand {
 /// How far the way from a subagent to the session of a person may be.
 const PARENTS_MAX: usize = 16;
 
-pub fn run(app: &App<'_>, args: &ResumeArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ResumeArgs) -> anyhow::Result<Exit> {
     let plan = {
         let store = app.open_existing()?;
         let asked = find_session(&store, &args.id)?;
         let session = root_session(&store, asked.clone())?;
         if session.id != asked.id {
-            say(&format!(
+            say!(
                 "{} is a subagent's session; this resumes the one that started it.",
                 asked.id
-            ));
+            );
         }
         resume_command(&session)?
     };

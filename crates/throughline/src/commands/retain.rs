@@ -23,7 +23,7 @@ use crate::output::{self, Exit, say, time};
 /// facts that say the same, deleting what nothing refers to. `throughline ingest` does the first two
 /// as well.
 #[derive(Debug, clap::Args)]
-pub struct RetainArgs {
+pub(crate) struct RetainArgs {
     /// Show what would be removed, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -36,7 +36,7 @@ pub struct RetainArgs {
 /// Sessions of a plan that are shown one by one.
 const PLAN_ROWS_MAX: usize = 20;
 
-pub fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if args.dry_run {
         return dry_run(app, args, &store);
@@ -82,13 +82,13 @@ struct RetainReport<'a> {
 
 /// What was digested, and what was removed.
 #[derive(Debug)]
-pub struct RetainOutcome {
-    pub digested: DigestReport,
-    pub retained: RetentionReport,
+pub(crate) struct RetainOutcome {
+    pub(crate) digested: DigestReport,
+    pub(crate) retained: RetentionReport,
 }
 
 /// Makes the digests that are due, then evicts what the policy does not keep.
-pub fn digest_and_evict(
+pub(crate) fn digest_and_evict(
     app: &App<'_>,
     store: &Store,
     stop: &AtomicBool,
@@ -101,24 +101,21 @@ pub fn digest_and_evict(
 
 impl RetainOutcome {
     /// Says whether there is anything to tell of.
-    pub fn has_changes(&self) -> bool {
+    pub(crate) fn has_changes(&self) -> bool {
         let evicted = self.retained.evicted.values().any(|sessions| *sessions > 0);
         evicted || self.digested.analyzed > 0 || !self.digested.failed.is_empty()
     }
 
-    pub fn print(&self) {
+    pub(crate) fn print(&self) {
         if self.digested.analyzed > 0 {
-            say(&format!(
-                "Digested {}.",
-                count(self.digested.analyzed, "session")
-            ));
+            say!("Digested {}.", count(self.digested.analyzed, "session"));
         }
         for (session, why) in &self.digested.failed {
-            say(&format!("warning: {session} has no digest: {why}"));
+            say!("warning: {session} has no digest: {why}");
         }
         say(&retention_line(&self.retained));
         for warning in warnings(&self.retained) {
-            say(&format!("warning: {warning}"));
+            say!("warning: {warning}");
         }
     }
 }
@@ -245,7 +242,7 @@ fn print_maintenance(house: &MaintenanceReport, given_back: bool) {
         });
     }
     if given_back {
-        say("The store's file was made smaller.");
+        say!("The store's file was made smaller.");
     }
 }
 
@@ -274,13 +271,11 @@ fn dry_run(app: &App<'_>, args: &RetainArgs, store: &Store) -> anyhow::Result<Ex
     print_plan(app, &usage, &eviction)?;
     if !pending.is_empty() {
         let sessions = count(pending.len(), "session");
-        say(&format!(
-            "{sessions} would get a digest first, and may then lose their text."
-        ));
+        say!("{sessions} would get a digest first, and may then lose their text.");
     }
     let due: Vec<_> = due.iter().map(|chore| chore.name()).collect();
     if !due.is_empty() {
-        say(&format!("Chores that are due: {}.", due.join(", ")));
+        say!("Chores that are due: {}.", due.join(", "));
     }
     Ok(Exit::Done)
 }
@@ -309,7 +304,7 @@ fn print_plan(app: &App<'_>, usage: &DiskUsage, eviction: &EvictionPlan) -> anyh
     write!(out, "{}", format_table(&rows))?;
     let sessions = &eviction.sessions;
     if sessions.is_empty() {
-        say("Nothing to remove.");
+        say!("Nothing to remove.");
     } else {
         let mut rows = vec![
             ["LAST ACTIVE", "SIZE", "WHY", "SESSION"]
@@ -332,13 +327,13 @@ fn print_plan(app: &App<'_>, usage: &DiskUsage, eviction: &EvictionPlan) -> anyh
         write!(out, "\n{}", format_table(&rows))?;
         let all: u64 = sessions.iter().map(|evict| evict.bytes).sum();
         let removed = count(sessions.len(), "session");
-        say(&format!(
+        say!(
             "Would remove the text of {removed}, about {}; digests stay.",
             format_bytes(all)
-        ));
+        );
     }
     if let Some(note) = delete_after_note(eviction.age) {
-        say(&format!("warning: {note}"));
+        say!("warning: {note}");
     }
     Ok(())
 }

@@ -19,14 +19,14 @@ use crate::daemon::{ANSWER_TIMEOUT, DaemonStopError, start};
 use crate::environment;
 use crate::keychain::SystemKeychain;
 use crate::model::{self, ConfiguredModel};
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
 /// Run the daemon: watch the agents' logs, answer over HTTP, keep memory in order
 ///
 /// One process for one folder. Our own commands reach it by a socket in that folder; other programs on
 /// loopback, with the token in `daemon.token` (docs/HTTP.md). Ctrl-C stops it. It may be killed at any time.
 #[derive(Debug, clap::Args)]
-pub struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Run here until it is stopped, which is what it does unless told otherwise
     #[arg(long, conflicts_with_all = ["detach", "stop", "status", "new_token"])]
     foreground: bool,
@@ -61,7 +61,7 @@ pub struct ServeArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     if args.status {
         status(app, args)
     } else if args.new_token {
@@ -124,10 +124,10 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         print_started(running, args.json);
     });
     match ended {
-        Ok(ExitReason::Stopped) => say("Stopped."),
-        Ok(ExitReason::Idle) => say("Nobody needed it any more; stopped."),
+        Ok(ExitReason::Stopped) => say!("Stopped."),
+        Ok(ExitReason::Idle) => say!("Nobody needed it any more; stopped."),
         Ok(ExitReason::Outdated) => {
-            say("The program or its configuration is another now; stopped.")
+            say!("The program or its configuration is another now; stopped.")
         }
         Err(DaemonError::Running { home }) => {
             return Err(error_with_hint(
@@ -153,11 +153,11 @@ fn print_started(running: &DaemonInfo, json: bool) {
         let _unheard = output::print_json(running);
     }
     let place = running.address.as_deref().unwrap_or("the socket only");
-    say(&format!("Listening on {place}; Ctrl-C stops it."));
+    say!("Listening on {place}; Ctrl-C stops it.");
 }
 
 /// Returns what the stages need.
-pub fn stage_settings(app: &App<'_>) -> anyhow::Result<StageSettings> {
+pub(crate) fn stage_settings(app: &App<'_>) -> anyhow::Result<StageSettings> {
     let retention = &app.config.retention;
     let summary = app.config.summary.enabled;
     Ok(StageSettings {
@@ -188,7 +188,7 @@ fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         if args.json {
             output::print_json(&json!({ "running": false }))?;
         } else {
-            say(&format!("No daemon runs for {}.", app.home.display()));
+            say!("No daemon runs for {}.", app.home.display());
         }
         return Ok(Exit::NothingFound);
     };
@@ -199,14 +199,18 @@ fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let place = running.address.as_deref().unwrap_or("the socket only");
-    say(&format!(
+    say!(
         "The daemon {} runs as process {}, for {} s, on {place}.",
-        running.version, running.pid, health["uptime_s"]
-    ));
-    say(&format!(
+        running.version,
+        running.pid,
+        health["uptime_s"]
+    );
+    say!(
         "It holds {} sessions, {} records and {} facts.",
-        health["sessions"], health["records"], health["facts"]
-    ));
+        health["sessions"],
+        health["records"],
+        health["facts"]
+    );
     Ok(Exit::Done)
 }
 
@@ -223,7 +227,7 @@ fn stop(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         if args.json {
             output::print_json(&json!({ "stopped": false }))?;
         }
-        say(&format!("No daemon runs for {}.", app.home.display()));
+        say!("No daemon runs for {}.", app.home.display());
         return Ok(Exit::NothingFound);
     };
     crate::daemon::stop(&app.home).map_err(|stays| match stays {
@@ -236,9 +240,9 @@ fn stop(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     if args.json {
         output::print_json(&json!({ "stopped": true }))?;
     }
-    say("Stopped.");
+    say!("Stopped.");
     if app.config.serve.start {
-        say("The next hook starts it again; `start = false` under [serve] keeps it off.");
+        say!("The next hook starts it again; `start = false` under [serve] keeps it off.");
     }
     Ok(Exit::Done)
 }
@@ -256,7 +260,7 @@ fn start_background(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     if args.json {
         output::print_json(&running)?;
     }
-    say(&format!("The daemon runs as process {}.", running.pid));
+    say!("The daemon runs as process {}.", running.pid);
     Ok(Exit::Done)
 }
 
@@ -280,9 +284,9 @@ fn new_token(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     if args.json {
         output::print_json(&json!({ "token_file": path }))?;
     }
-    say(&format!(
+    say!(
         "The token in {} is a new one; the old one opens nothing any more.",
         path.display()
-    ));
+    );
     Ok(Exit::Done)
 }

@@ -11,14 +11,14 @@ use crate::commands::sessions::format_tokens;
 use crate::commands::show::find_session;
 use crate::model;
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
 /// Write the running summary of a session now
 ///
 /// Without a model the records themselves are summed up. With one, it edits the summary that is there; what
 /// it may spend in a day is in the configuration. If anything goes wrong the old summary stays.
 #[derive(Debug, clap::Args)]
-pub struct SummarizeArgs {
+pub(crate) struct SummarizeArgs {
     /// A session's id or the beginning of it
     #[arg(value_name = "SESSION")]
     id: String,
@@ -40,7 +40,7 @@ pub struct SummarizeArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let session = find_session(&store, &args.id)?;
     let settings = model::summary_settings(app)?;
@@ -122,24 +122,20 @@ fn report_summary(
         }))?;
         return Ok(Exit::Done);
     }
-    say(&format!(
-        "Wrote version {} of {}.",
-        done.version,
-        path.display()
-    ));
+    say!("Wrote version {} of {}.", done.version, path.display());
     let used = done.usage;
     if used.total() > 0 {
-        say(&format!(
+        say!(
             "{} edits; {} tokens in, {} out, {} read from cache, {} written to it.",
             done.edits,
             format_tokens(used.input),
             format_tokens(used.output),
             format_tokens(used.cache_read),
             format_tokens(used.cache_write)
-        ));
+        );
     }
     for denied in &done.denied {
-        say(&format!("Denied: {}.", sanitize(denied)));
+        say!("Denied: {}.", sanitize(denied));
     }
     Ok(Exit::Done)
 }
@@ -147,7 +143,7 @@ fn report_summary(
 fn report_declined(session: &SessionId, declined: SummaryError) -> anyhow::Result<Exit> {
     let hint = match &declined {
         SummaryError::EmptySession | SummaryError::NoNewRecords => {
-            say(&format!("{session}: {declined}."));
+            say!("{session}: {declined}.");
             return Ok(Exit::NothingFound);
         }
         SummaryError::Busy { .. } | SummaryError::Compacting | SummaryError::LeaseLost => {
@@ -158,7 +154,7 @@ fn report_declined(session: &SessionId, declined: SummaryError) -> anyhow::Resul
         }
         SummaryError::NoEdits { denied } => {
             for denied in denied {
-                say(&format!("Denied: {}.", sanitize(denied)));
+                say!("Denied: {}.", sanitize(denied));
             }
             "--embedded writes it without a model"
         }

@@ -5,14 +5,14 @@ use std::io::{Write, stdout};
 use crate::commands::App;
 use crate::commands::show::find_session;
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
 /// Show the running summary of a session
 ///
 /// The summary of a live session is kept current by `ingest` and `watch`; `summarize` makes one of any
 /// session.
 #[derive(Debug, clap::Args)]
-pub struct SummaryArgs {
+pub(crate) struct SummaryArgs {
     /// A session's id or the beginning of it
     #[arg(value_name = "SESSION")]
     id: String,
@@ -26,15 +26,15 @@ pub struct SummaryArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &SummaryArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &SummaryArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let session = find_session(&store, &args.id)?;
     let Some(stored) = store.summary(&session.id)? else {
-        say(&format!("{} has no summary yet.", session.id));
-        say(&format!(
+        say!("{} has no summary yet.", session.id);
+        say!(
             "hint: `throughline summarize {}` makes one",
             session.id.native()
-        ));
+        );
         return Ok(Exit::NothingFound);
     };
     let notes = &stored.info;

@@ -11,14 +11,14 @@ use crate::install;
 use crate::install::agents::{INTEGRATIONS, Integration, claude_settings_path};
 use crate::install::program::Program;
 use crate::install::record::InstallManifest;
-use crate::output::{Exit, say};
+use crate::output::Exit;
 
 /// Take Throughline out of the agents again
 ///
 /// Files that nobody has changed since become byte for byte what they were; from others only our own
 /// entries are taken out. Memory itself stays.
 #[derive(Debug, clap::Args)]
-pub struct UninstallArgs {
+pub(crate) struct UninstallArgs {
     /// Only these agents; without any, all of them
     #[arg(value_name = "AGENT", value_parser = parse_flavor)]
     agents: Vec<Flavor>,
@@ -35,7 +35,7 @@ const UNINSTALL: InstallMessages = InstallMessages {
     would: "Would change",
 };
 
-pub fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
     let agents: Vec<&'static Integration> = if args.agents.is_empty() {
         INTEGRATIONS.iter().collect()
     } else {
@@ -70,7 +70,7 @@ pub fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
     // Without hooks nobody would start it or need it again.
     let is_done = outcome == Exit::Done && !args.apply.dry_run && args.agents.is_empty();
     if is_done && daemon::stop_background(&app.home) {
-        say("Stopped the daemon.");
+        say!("Stopped the daemon.");
     }
     Ok(outcome)
 }
@@ -93,7 +93,7 @@ fn drop_stale_entries(
     }
     if !gone.is_empty() {
         record.save(&app.home)?;
-        say("Forgot the files that had nothing of Throughline left.");
+        say!("Forgot the files that had nothing of Throughline left.");
     }
     Ok(())
 }

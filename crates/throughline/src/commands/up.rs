@@ -14,7 +14,7 @@ use crate::install::program::Program;
 use crate::install::record::InstallManifest;
 use crate::install::{self, apply};
 use crate::output::table::count;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 use crate::samples;
 
 /// Set everything up: read the logs, tell the agents, start the daemon
@@ -22,7 +22,7 @@ use crate::samples;
 /// The one command for a new machine. It asks before it changes anything of the agents, and running it
 /// again does only what is left to do.
 #[derive(Debug, clap::Args)]
-pub struct UpArgs {
+pub(crate) struct UpArgs {
     /// Show it on sample sessions, in a memory of their own; no agent is changed
     #[arg(long)]
     sample: bool,
@@ -40,7 +40,7 @@ pub struct UpArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Exit> {
     if args.sample {
         return ingest_samples(app, args.json);
     }
@@ -104,7 +104,7 @@ fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsRep
     let report = command::InstallReport::new(Some(&program), &here, &plan);
     let is_new = !plan.changes.is_empty();
     if !args.json && !here.is_empty() {
-        say("");
+        say!("");
         report.print(app);
     }
     let can_ask =
@@ -119,14 +119,12 @@ fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsRep
         let files = count(plan.changes.len(), "file");
         match (is_new, agreed) {
             (true, true) => {
-                say(&format!("Changed {files}."));
+                say!("Changed {files}.");
                 report.print_notes();
             }
-            (true, false) => say(&format!(
-                "Left {files} as they are; `throughline install` changes them."
-            )),
-            (false, _) if here.is_empty() => say("No agent was found that could be told."),
-            (false, _) => say("The agents know of Throughline."),
+            (true, false) => say!("Left {files} as they are; `throughline install` changes them."),
+            (false, _) if here.is_empty() => say!("No agent was found that could be told."),
+            (false, _) => say!("The agents know of Throughline."),
         }
     }
     let paths: Vec<_> = plan.changes.iter().map(|it| it.path.clone()).collect();
@@ -146,25 +144,27 @@ fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsRep
 
 fn print_daemon(daemon: &DaemonStart) {
     match daemon {
-        DaemonStart::Started => say("The daemon runs: what agents write is read as they write it."),
-        DaemonStart::Absent => say("`throughline watch` keeps reading while agents work."),
-        DaemonStart::Failed(why) => say(&format!(
-            "warning: the daemon did not start: {why}; everything works without it"
-        )),
+        DaemonStart::Started => {
+            say!("The daemon runs: what agents write is read as they write it.")
+        }
+        DaemonStart::Absent => say!("`throughline watch` keeps reading while agents work."),
+        DaemonStart::Failed(why) => {
+            say!("warning: the daemon did not start: {why}; everything works without it")
+        }
     }
 }
 
 fn print_next_steps(ingested: &IngestOutcome) {
-    say("");
+    say!("");
     if ingested.sweep.discovered == 0 {
-        say("There are no sessions yet: work with an agent, or look at sample ones with");
-        say("  throughline up --sample");
+        say!("There are no sessions yet: work with an agent, or look at sample ones with");
+        say!("  throughline up --sample");
         return;
     }
-    say("Next:");
-    say("  throughline search WORDS   find something in your sessions");
-    say("  throughline sessions       list them");
-    say("  throughline doctor         see where you stand");
+    say!("Next:");
+    say!("  throughline search WORDS   find something in your sessions");
+    say!("  throughline sessions       list them");
+    say!("  throughline doctor         see where you stand");
 }
 
 /// Reads the sample sessions into a memory beside the usual one.
@@ -186,13 +186,13 @@ fn ingest_samples(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     ingested.print();
-    say("");
+    say!("");
     sessions::list_recent(&sample)?;
     let home = output::shell::quote(&sample.home.display().to_string());
-    say("");
-    say("These are samples, in a memory of their own. Try:");
-    say(&format!("  throughline --home {home} search threshold"));
-    say(&format!("  throughline --home {home} show 4c5420d7"));
-    say(&format!("Remove them with: rm -r {home}"));
+    say!("");
+    say!("These are samples, in a memory of their own. Try:");
+    say!("  throughline --home {home} search threshold");
+    say!("  throughline --home {home} show 4c5420d7");
+    say!("Remove them with: rm -r {home}");
     Ok(Exit::Done)
 }

@@ -13,14 +13,14 @@ use crate::commands::sessions::{format_tokens, short_session_id};
 use crate::commands::{App, own, parse_flavor};
 use crate::output::table::{count, format_table, truncate};
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
 /// Count the tokens that the agents used, and what they cost
 ///
 /// The cost is what the log states; where it states none, the tokens are priced by the list in the
 /// configuration. `?` stands for a cost that is not known, `≥` for one of which a part is not.
 #[derive(Debug, clap::Args)]
-pub struct UsageArgs {
+pub(crate) struct UsageArgs {
     /// What to count by
     #[arg(long, value_enum, default_value_t = GroupBy::Day, value_name = "WHAT")]
     by: GroupBy,
@@ -76,7 +76,7 @@ struct UsageGroup {
 /// What stands for a name that no log told.
 const UNKNOWN_LABEL: &str = "unknown";
 
-pub fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
     if args.own {
         let since = app.parse_time_arg(args.since.as_deref())?;
         return own::run(app, since, args.limit, args.json);
@@ -107,13 +107,11 @@ pub fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
         print_groups(args.by, shown, &total)?;
         if groups.len() > shown.len() {
             let left = count(groups.len() - shown.len(), "more line");
-            say(&format!("{left} in the total; -n shows them."));
+            say!("{left} in the total; -n shows them.");
         }
         if rows.iter().any(|row| uses_list_price(row, &prices)) {
             let as_of = sanitize(&prices.as_of);
-            say(&format!(
-                "Costs that no log states are by the list prices of {as_of}."
-            ));
+            say!("Costs that no log states are by the list prices of {as_of}.");
         }
     }
     Ok(if groups.is_empty() {
@@ -124,7 +122,11 @@ pub fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
 }
 
 /// Returns what a session cost, without its subagents.
-pub fn session_cost(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<Cost> {
+pub(crate) fn session_cost(
+    app: &App<'_>,
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<Cost> {
     let rows = store.usage(&UsageFilter {
         session: Some(session.id.clone()),
         ..UsageFilter::default()
@@ -138,7 +140,7 @@ pub fn session_cost(app: &App<'_>, store: &Store, session: &Session) -> anyhow::
 }
 
 /// Returns a cost as people read it.
-pub fn format_cost(cost: &Cost) -> String {
+pub(crate) fn format_cost(cost: &Cost) -> String {
     let sign = if cost.unpriced > 0 { "≥" } else { "" };
     match cost.usd {
         None if cost.unpriced > 0 => "?".to_owned(),
@@ -232,7 +234,7 @@ fn print_groups(
     total: &UsageGroup,
 ) -> anyhow::Result<()> {
     if total.requests == 0 {
-        say("No usage.");
+        say!("No usage.");
         return Ok(());
     }
     let first = match by {

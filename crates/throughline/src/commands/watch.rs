@@ -27,7 +27,7 @@ const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 /// does what `ingest` does behind its reading: running summaries of the sessions that go on, and every five
 /// minutes digests, facts and retention of those that have gone quiet. Ctrl-C stops it. It may be stopped or killed at any time, and run beside `ingest` or another `watch`.
 #[derive(Debug, clap::Args)]
-pub struct WatchArgs {
+pub(crate) struct WatchArgs {
     #[command(flatten)]
     logs: LogArgs,
 
@@ -43,7 +43,7 @@ pub struct WatchArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
     args.logs.validate()?;
     let stop = stop_on_interrupt()?;
     let adapters = adapters(app, &args.logs)?;
@@ -136,7 +136,7 @@ fn run_all_stages(stages: &StageRunner<'_>, now: Timestamp) {
                 say(&line);
             }
         }
-        Err(error) => say(&format!("warning: sessions are not distilled: {error:#}")),
+        Err(error) => say!("warning: sessions are not distilled: {error:#}"),
     }
 }
 
@@ -169,5 +169,5 @@ fn print_sweep(app: &App<'_>, sweep: &SweepReport, is_first: bool) {
 
 fn say_with_time(app: &App<'_>, what: &str) {
     let at = time::format_time(Some(app.environment.clock()), &app.environment.zone);
-    say(&format!("{at}  {what}"));
+    say!("{at}  {what}");
 }

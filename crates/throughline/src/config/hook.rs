@@ -9,8 +9,8 @@ use crate::model::{ModelConfig, Provider};
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct HookConfig {
-    pub deadline_ms: u64,
+pub(crate) struct HookConfig {
+    pub(crate) deadline_ms: u64,
 }
 
 impl Default for HookConfig {
@@ -23,22 +23,22 @@ impl Default for HookConfig {
 /// to read than an answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct HookAnswerConfig {
+pub(crate) struct HookAnswerConfig {
     capture: CaptureConfig,
     #[serde(alias = "workspace")]
     workspaces: WorkspacesConfig,
     injection: InjectionConfig,
-    pub hook: HookConfig,
-    pub serve: ServeConfig,
+    pub(crate) hook: HookConfig,
+    pub(crate) serve: ServeConfig,
 }
 
 impl HookAnswerConfig {
     /// Reads a file. One that was asked for must be there; the usual one need not.
-    pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
         Ok(super::read_toml(asked, usual)?.unwrap_or_default())
     }
 
-    pub fn settings(&self, injection_off: bool) -> serve::ServeSettings {
+    pub(crate) fn settings(&self, injection_off: bool) -> serve::ServeSettings {
         serve::ServeSettings {
             injection: self.injection.settings(injection_off),
             related_workspaces: self.workspaces.related.clone(),
@@ -50,18 +50,18 @@ impl HookAnswerConfig {
 
 /// What a daemon needs of the environment for the model that the configuration names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelEnvironment {
+pub(crate) struct ModelEnvironment {
     /// A model is asked.
-    pub is_used: bool,
+    pub(crate) is_used: bool,
     /// The variable with its key; empty where none is named.
-    pub key_variable: String,
+    pub(crate) key_variable: String,
     /// It is another program, which reads variables of its own.
-    pub is_program: bool,
+    pub(crate) is_program: bool,
 }
 
 impl ModelEnvironment {
     /// Reads them from a configuration file. One that cannot be read names no model.
-    pub fn load(config: &Path) -> Self {
+    pub(crate) fn load(config: &Path) -> Self {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct WithModel {

@@ -6,25 +6,25 @@ use store::retention::{RetentionPolicy, WorkspacePolicy};
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct RetentionConfig {
-    pub raw_soft_cap_bytes: ByteSize,
-    pub raw_hard_cap_bytes: ByteSize,
-    pub raw_max_age_days: u32,
-    pub delete_after_days: u32,
-    pub distilled_cap_bytes: ByteSize,
-    pub quiet_minutes: u32,
-    pub workspace: Vec<WorkspaceRetentionConfig>,
+pub(crate) struct RetentionConfig {
+    pub(crate) raw_soft_cap_bytes: ByteSize,
+    pub(crate) raw_hard_cap_bytes: ByteSize,
+    pub(crate) raw_max_age_days: u32,
+    pub(crate) delete_after_days: u32,
+    pub(crate) distilled_cap_bytes: ByteSize,
+    pub(crate) quiet_minutes: u32,
+    pub(crate) workspace: Vec<WorkspaceRetentionConfig>,
 }
 
 /// What is different for a workspace.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct WorkspaceRetentionConfig {
+pub(crate) struct WorkspaceRetentionConfig {
     #[serde(rename = "match")]
-    pub part: String,
-    pub raw_soft_cap_bytes: Option<ByteSize>,
-    pub raw_max_age_days: Option<u32>,
-    pub delete_after_days: Option<u32>,
+    pub(crate) part: String,
+    pub(crate) raw_soft_cap_bytes: Option<ByteSize>,
+    pub(crate) raw_max_age_days: Option<u32>,
+    pub(crate) delete_after_days: Option<u32>,
 }
 
 impl Default for RetentionConfig {
@@ -42,7 +42,7 @@ impl Default for RetentionConfig {
 }
 
 impl RetentionConfig {
-    pub fn policy(&self) -> RetentionPolicy {
+    pub(crate) fn policy(&self) -> RetentionPolicy {
         let own = |own: &WorkspaceRetentionConfig| WorkspacePolicy {
             workspace: own.part.clone(),
             raw_soft_cap_bytes: own.raw_soft_cap_bytes.map(|size| size.0),
@@ -59,11 +59,11 @@ impl RetentionConfig {
         }
     }
 
-    pub fn quiet(&self) -> SignedDuration {
+    pub(crate) fn quiet(&self) -> SignedDuration {
         SignedDuration::from_mins(i64::from(self.quiet_minutes))
     }
 
-    pub fn validate(&self) -> anyhow::Result<()> {
+    pub(crate) fn validate(&self) -> anyhow::Result<()> {
         if self.raw_soft_cap_bytes.0 > self.raw_hard_cap_bytes.0 {
             anyhow::bail!("raw_soft_cap_bytes is above raw_hard_cap_bytes");
         }
@@ -78,7 +78,7 @@ fn days_or_never(days: u32) -> Option<SignedDuration> {
 
 /// A number of bytes, written as one or as `2 GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct ByteSize(pub u64);
+pub(crate) struct ByteSize(pub u64);
 
 impl<'de> Deserialize<'de> for ByteSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -7,7 +7,7 @@ use super::plan::{ConfigFileChange, OriginalCopy};
 use super::record::{InstallManifest, ManifestEntry, content_hash};
 
 /// Changes one file. The record is written first: whoever is interrupted can still undo it.
-pub fn apply_change(
+pub(crate) fn apply_change(
     home: &Path,
     record: &mut InstallManifest,
     change: &ConfigFileChange,

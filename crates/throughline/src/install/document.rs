@@ -11,7 +11,7 @@ use super::toml;
 
 /// What we want in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DesiredContent {
+pub(crate) enum DesiredContent {
     /// Entries among others in a JSON object.
     Json(Vec<DesiredEntry>),
     /// Our server in a TOML file, started by this program.
@@ -21,7 +21,7 @@ pub enum DesiredContent {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DesiredEntry {
+pub(crate) enum DesiredEntry {
     /// A hook that runs `command`, written as `group` behind the others of the event.
     Hook {
         event: &'static str,
@@ -39,7 +39,7 @@ pub enum DesiredEntry {
 
 /// Why a file is left as it is.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigEditError {
+pub(crate) enum ConfigEditError {
     #[error(transparent)]
     Json(#[from] edit::JsonEditError),
     #[error(transparent)]
@@ -57,18 +57,18 @@ impl From<scan::JsonSyntaxError> for ConfigEditError {
 }
 
 /// The first words of a file that is wholly ours.
-pub const MARKER: &str = "// Throughline:";
+pub(crate) const MARKER: &str = "// Throughline:";
 
 /// How a file is changed, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigFormat {
+pub(crate) enum ConfigFormat {
     Json,
     Toml,
     WholeFile,
 }
 
 impl ConfigFormat {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => Self::Toml,
             Some("js") => Self::WholeFile,
@@ -78,7 +78,7 @@ impl ConfigFormat {
 }
 
 /// Says whether everything wanted is there, and nothing of ours that is not wanted.
-pub fn is_installed(text: &str, wants: &DesiredContent) -> Result<bool, ConfigEditError> {
+pub(crate) fn is_installed(text: &str, wants: &DesiredContent) -> Result<bool, ConfigEditError> {
     match wants {
         DesiredContent::Json(wants) => is_installed_in_json(text, wants),
         DesiredContent::Toml { program } => Ok(toml::has_server_for(text, program)?),
@@ -112,7 +112,7 @@ fn is_installed_in_json(text: &str, wants: &[DesiredEntry]) -> Result<bool, Conf
 }
 
 /// Puts what is wanted into a text that has nothing of ours.
-pub fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, ConfigEditError> {
+pub(crate) fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, ConfigEditError> {
     let wants = match wants {
         DesiredContent::Json(wants) => wants,
         DesiredContent::Toml { program } => return Ok(toml::add_server(text, program)?),
@@ -138,7 +138,10 @@ pub fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, ConfigE
 }
 
 /// Names the members that [`with`] would have to make, outermost first.
-pub fn missing_members(text: &str, wants: &DesiredContent) -> Result<Vec<String>, ConfigEditError> {
+pub(crate) fn missing_members(
+    text: &str,
+    wants: &DesiredContent,
+) -> Result<Vec<String>, ConfigEditError> {
     let DesiredContent::Json(wants) = wants else {
         return Ok(Vec::new());
     };
@@ -169,7 +172,7 @@ pub fn missing_members(text: &str, wants: &DesiredContent) -> Result<Vec<String>
 
 /// Takes everything of ours out. Lists that this leaves empty go if we `made` them, or if nobody
 /// knows who did.
-pub fn remove_entries(
+pub(crate) fn remove_entries(
     text: &str,
     format: ConfigFormat,
     made: Option<&[String]>,
@@ -230,7 +233,10 @@ fn remove_added_members(text: String, made: &[String]) -> Result<String, ConfigE
 }
 
 /// Says whether somebody else's server has our name.
-pub fn has_foreign_server(text: &str, format: ConfigFormat) -> Result<bool, ConfigEditError> {
+pub(crate) fn has_foreign_server(
+    text: &str,
+    format: ConfigFormat,
+) -> Result<bool, ConfigEditError> {
     if format != ConfigFormat::Json || is_blank(text) {
         return Ok(false);
     }
@@ -243,7 +249,7 @@ pub fn has_foreign_server(text: &str, format: ConfigFormat) -> Result<bool, Conf
 }
 
 /// Says whether anything of ours is in the text.
-pub fn has_entries(text: &str, format: ConfigFormat) -> Result<bool, ConfigEditError> {
+pub(crate) fn has_entries(text: &str, format: ConfigFormat) -> Result<bool, ConfigEditError> {
     match format {
         ConfigFormat::Toml => Ok(toml::has_server(text)?),
         ConfigFormat::WholeFile => Ok(text.starts_with(MARKER)),
@@ -256,7 +262,7 @@ fn without_json_or_blank(text: &str) -> Result<String, ConfigEditError> {
 }
 
 /// Says whether a text holds nothing at all, or an object without members.
-pub fn is_empty_document(text: &str, format: ConfigFormat) -> bool {
+pub(crate) fn is_empty_document(text: &str, format: ConfigFormat) -> bool {
     match format {
         ConfigFormat::Json => {
             is_blank(text) || scan::scan(text).is_ok_and(|root| is_empty(&root.to_value()))

@@ -12,7 +12,7 @@ use crate::output::error_with_hint;
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Returns a file's text, or `None` when there is no such file.
-pub fn read(path: &Path) -> anyhow::Result<Option<String>> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Option<String>> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -41,7 +41,11 @@ pub fn read(path: &Path) -> anyhow::Result<Option<String>> {
 
 /// Puts a text in a file's place in one step, unless the file has changed since it was read. Its mode
 /// stays; a link stays a link. Returns the folders that had to be made, outermost first.
-pub fn replace(path: &Path, before: Option<&str>, after: &str) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn replace(
+    path: &Path,
+    before: Option<&str>,
+    after: &str,
+) -> anyhow::Result<Vec<PathBuf>> {
     // Who keeps the configuration elsewhere and links to it wants it changed there.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = real.parent().unwrap_or(Path::new("."));
@@ -68,7 +72,7 @@ pub fn replace(path: &Path, before: Option<&str>, after: &str) -> anyhow::Result
 }
 
 /// Removes a file, and those of the folders that are empty then.
-pub fn remove(path: &Path, folders: &[PathBuf]) -> anyhow::Result<()> {
+pub(crate) fn remove(path: &Path, folders: &[PathBuf]) -> anyhow::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             return Err(error).with_context(|| format!("cannot remove {}", path.display()));
@@ -93,7 +97,7 @@ fn write_temporary(real: &Path, aside: &Path, text: &str) -> anyhow::Result<()> 
 }
 
 /// Makes a file that its owner alone can read.
-pub fn create_private(path: &Path) -> std::io::Result<File> {
+pub(crate) fn create_private(path: &Path) -> std::io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]

@@ -4,20 +4,20 @@
 //! it out ([`json`], [`toml`]: every other byte stays); [`mod@plan`] decides, [`show`] shows, [`apply`]
 //! does it and [`record`] remembers how it was. Nothing here knows what a hook answers.
 
-pub mod agents;
-pub mod apply;
-pub mod document;
-pub mod file;
-pub mod json;
-pub mod ours;
-pub mod plan;
-pub mod plugin;
-pub mod program;
-pub mod record;
+pub(crate) mod agents;
+pub(crate) mod apply;
+pub(crate) mod document;
+pub(crate) mod file;
+pub(crate) mod json;
+pub(crate) mod ours;
+pub(crate) mod plan;
+pub(crate) mod plugin;
+pub(crate) mod program;
+pub(crate) mod record;
 #[cfg(test)]
 mod round_trip;
-pub mod show;
-pub mod toml;
+pub(crate) mod show;
+pub(crate) mod toml;
 
 use std::path::{Path, PathBuf};
 
@@ -32,23 +32,23 @@ use self::record::InstallManifest;
 
 /// What a command is about to do.
 #[derive(Debug, Default)]
-pub struct InstallPlan {
-    pub changes: Vec<ConfigFileChange>,
+pub(crate) struct InstallPlan {
+    pub(crate) changes: Vec<ConfigFileChange>,
     /// Files that are left as they are because something is wrong with them.
-    pub skipped: Vec<SkippedFile>,
+    pub(crate) skipped: Vec<SkippedFile>,
     /// What else there is to know.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 #[derive(Debug)]
-pub struct SkippedFile {
-    pub agent: Flavor,
-    pub path: PathBuf,
-    pub reason: String,
+pub(crate) struct SkippedFile {
+    pub(crate) agent: Flavor,
+    pub(crate) path: PathBuf,
+    pub(crate) reason: String,
 }
 
 /// The agents of this machine that can be told of us.
-pub fn detect_agents(places: &AgentEnv, path: &[PathBuf]) -> Vec<&'static Integration> {
+pub(crate) fn detect_agents(places: &AgentEnv, path: &[PathBuf]) -> Vec<&'static Integration> {
     INTEGRATIONS
         .iter()
         .filter(|integration| integration.is_detected(places, path))
@@ -56,7 +56,7 @@ pub fn detect_agents(places: &AgentEnv, path: &[PathBuf]) -> Vec<&'static Integr
 }
 
 /// Plans what telling these agents of us changes.
-pub fn plan_install(
+pub(crate) fn plan_install(
     agents: &[&'static Integration],
     places: &AgentEnv,
     program: &Program,
@@ -115,7 +115,7 @@ pub fn plan_install(
 
 /// Plans what taking our entries out changes: in the files that the record knows, and in those of the
 /// agents where we would have put them.
-pub fn plan_removal(
+pub(crate) fn plan_removal(
     agents: &[&'static Integration],
     places: &AgentEnv,
     program: &Program,
@@ -196,7 +196,7 @@ impl InstallPlan {
 }
 
 /// Says whether there is anything of ours in a file.
-pub fn has_our_entries(path: &Path) -> bool {
+pub(crate) fn has_our_entries(path: &Path) -> bool {
     let text = file::read(path).ok().flatten();
     text.is_some_and(|text| document::has_entries(&text, ConfigFormat::of(path)).unwrap_or(false))
 }

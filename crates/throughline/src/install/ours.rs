@@ -5,23 +5,23 @@ use serde_json::Value;
 use super::json::edit::JsonPathStep;
 
 /// The name of our server in every agent's list.
-pub const SERVER: &str = "throughline";
+pub(crate) const SERVER: &str = "throughline";
 /// Where agents list their servers.
-pub const SERVER_LISTS: &[&str] = &["mcpServers", "mcp"];
+pub(crate) const SERVER_LISTS: &[&str] = &["mcpServers", "mcp"];
 /// The keys under which agents name what a hook runs.
 const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell"];
 
 /// A hook of ours.
 #[derive(Debug, PartialEq, Eq)]
-pub struct InstalledHook {
-    pub event: String,
-    pub command: String,
+pub(crate) struct InstalledHook {
+    pub(crate) event: String,
+    pub(crate) command: String,
     /// What to take out: the handler, or the group that holds nothing else.
-    pub path: Vec<JsonPathStep>,
+    pub(crate) path: Vec<JsonPathStep>,
 }
 
 /// Finds our hooks, last ones first, so that they can be taken out one after the other.
-pub fn find_our_hooks(root: &Value) -> Vec<InstalledHook> {
+pub(crate) fn find_our_hooks(root: &Value) -> Vec<InstalledHook> {
     let mut found = Vec::new();
     for (event, groups) in root["hooks"].as_object().into_iter().flatten() {
         let path = [
@@ -92,7 +92,7 @@ fn runs_our_hook(command: &str) -> bool {
 }
 
 /// Says whether a server is started with our program.
-pub fn is_our_server(server: &Value) -> bool {
+pub(crate) fn is_our_server(server: &Value) -> bool {
     let command = &server["command"];
     let program = command.as_str().or_else(|| command[0].as_str());
     program.is_some_and(is_our_program)

@@ -9,29 +9,29 @@ use super::record::{ManifestEntry, content_hash};
 
 /// A file of an agent's configuration and what we want in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InstallTarget {
-    pub agent: Flavor,
-    pub path: PathBuf,
-    pub desired: DesiredContent,
+pub(crate) struct InstallTarget {
+    pub(crate) agent: Flavor,
+    pub(crate) path: PathBuf,
+    pub(crate) desired: DesiredContent,
 }
 
 /// A file that changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigFileChange {
-    pub agent: Flavor,
-    pub path: PathBuf,
+pub(crate) struct ConfigFileChange {
+    pub(crate) agent: Flavor,
+    pub(crate) path: PathBuf,
     /// `None`: there is no file.
-    pub before: Option<String>,
+    pub(crate) before: Option<String>,
     /// `None`: there shall be none.
-    pub after: Option<String>,
-    pub original: OriginalCopy,
+    pub(crate) after: Option<String>,
+    pub(crate) original: OriginalCopy,
     /// The members that are ours to take away again.
-    pub created_members: Vec<String>,
+    pub(crate) created_members: Vec<String>,
 }
 
 /// What is kept as the file's original.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OriginalCopy {
+pub(crate) enum OriginalCopy {
     /// This text; without one, that there was no file.
     Save(Option<String>),
     /// What is kept already.
@@ -41,7 +41,7 @@ pub enum OriginalCopy {
 }
 
 /// Decides what putting our entries into a file changes; `None` when they are there.
-pub fn plan_file_install(
+pub(crate) fn plan_file_install(
     target: &InstallTarget,
     text: Option<&str>,
     entry: Option<&ManifestEntry>,
@@ -81,17 +81,17 @@ pub fn plan_file_install(
 
 /// A file and what is known of it, for taking our entries out.
 #[derive(Debug)]
-pub struct InstalledFile<'a> {
-    pub agent: Flavor,
-    pub path: PathBuf,
-    pub text: Option<String>,
-    pub entry: Option<&'a ManifestEntry>,
+pub(crate) struct InstalledFile<'a> {
+    pub(crate) agent: Flavor,
+    pub(crate) path: PathBuf,
+    pub(crate) text: Option<String>,
+    pub(crate) entry: Option<&'a ManifestEntry>,
     /// The text from before, where there was one.
-    pub original: Option<String>,
+    pub(crate) original: Option<String>,
 }
 
 /// Decides what taking our entries out of a file changes; `None` when there is nothing of ours.
-pub fn plan_file_removal(
+pub(crate) fn plan_file_removal(
     installed: &InstalledFile<'_>,
 ) -> Result<Option<ConfigFileChange>, ConfigEditError> {
     let Some(now) = &installed.text else {

@@ -13,7 +13,7 @@ macro_rules! file {
 }
 
 /// Every file of the plugin, by its path below the folder.
-pub const PLUGIN_FILES: &[(&str, &str)] = &[
+pub(crate) const PLUGIN_FILES: &[(&str, &str)] = &[
     file!("README.md"),
     file!(".claude-plugin/marketplace.json"),
     file!("plugins/throughline/.claude-plugin/plugin.json"),
@@ -28,7 +28,7 @@ pub const PLUGIN_FILES: &[(&str, &str)] = &[
 ];
 
 /// Writes the plugin into a folder, over an earlier one.
-pub fn write_plugin_files(folder: &Path) -> anyhow::Result<()> {
+pub(crate) fn write_plugin_files(folder: &Path) -> anyhow::Result<()> {
     for (name, text) in PLUGIN_FILES {
         let path = folder.join(name);
         let failed = || format!("cannot write {}", path.display());

@@ -7,15 +7,15 @@ use crate::output::shell;
 
 /// The word by which agents start Throughline, and why that one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    pub command: String,
-    pub reason: String,
+pub(crate) struct Program {
+    pub(crate) command: String,
+    pub(crate) reason: String,
 }
 
 impl Program {
     /// A bare name survives updates that move the program, and Codex CLI asks for trust again whenever
     /// the command changes; so the path is written only where the name would not be found.
-    pub fn of(environment: &Environment) -> Self {
+    pub(crate) fn of(environment: &Environment) -> Self {
         let own = environment.program.as_deref();
         match (find_on_path("throughline", &environment.path), own) {
             (Some(found), own) => Self {
@@ -44,13 +44,13 @@ impl Program {
     }
 
     /// Says whether what we write would be known as ours again.
-    pub fn is_recognised(&self) -> bool {
+    pub(crate) fn is_recognised(&self) -> bool {
         let name = Path::new(&self.command).file_stem();
         name.is_some_and(|name| name == "throughline")
     }
 
     /// Returns the command line of a hook.
-    pub fn hook_command(&self, arguments: &str) -> String {
+    pub(crate) fn hook_command(&self, arguments: &str) -> String {
         let word = if cfg!(windows) {
             format!("\"{}\"", self.command)
         } else {
@@ -61,7 +61,7 @@ impl Program {
 }
 
 /// Returns the first program of that name on PATH.
-pub fn find_on_path(name: &str, path: &[PathBuf]) -> Option<PathBuf> {
+pub(crate) fn find_on_path(name: &str, path: &[PathBuf]) -> Option<PathBuf> {
     let suffix = std::env::consts::EXE_SUFFIX;
     path.iter()
         .map(|folder| folder.join(format!("{name}{suffix}")))

@@ -15,24 +15,24 @@ const MANIFEST_FILE: &str = "installed.json";
 const ORIGINALS_FOLDER: &str = "originals";
 
 #[derive(Debug, Deserialize, Serialize)]
-pub struct InstallManifest {
+pub(crate) struct InstallManifest {
     version: u32,
     /// By the path that the agent knows the file by.
-    pub files: BTreeMap<PathBuf, ManifestEntry>,
+    pub(crate) files: BTreeMap<PathBuf, ManifestEntry>,
 }
 
 /// One file that we changed.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct ManifestEntry {
-    pub agent: String,
+pub(crate) struct ManifestEntry {
+    pub(crate) agent: String,
     /// The copy of the file from before, in the folder of originals. None: there was no file.
-    pub original: Option<String>,
+    pub(crate) original: Option<String>,
     /// The hash of the file as we left it.
-    pub after: String,
+    pub(crate) after: String,
     /// The members of it that we made.
-    pub made: Vec<String>,
+    pub(crate) made: Vec<String>,
     /// The folders that we made for it, outermost first.
-    pub folders: Vec<PathBuf>,
+    pub(crate) folders: Vec<PathBuf>,
 }
 
 impl Default for InstallManifest {
@@ -45,7 +45,7 @@ impl Default for InstallManifest {
 }
 
 impl InstallManifest {
-    pub fn load(home: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn load(home: &Path) -> anyhow::Result<Self> {
         let path = home.join(MANIFEST_FILE);
         let Some(text) = file::read(&path)? else {
             return Ok(Self::default());
@@ -67,7 +67,7 @@ impl InstallManifest {
     }
 
     /// Writes the record, or removes it when it says nothing.
-    pub fn save(&self, home: &Path) -> anyhow::Result<()> {
+    pub(crate) fn save(&self, home: &Path) -> anyhow::Result<()> {
         let path = home.join(MANIFEST_FILE);
         if self.files.is_empty() {
             // The folder itself goes too if memory has never been in it.
@@ -80,7 +80,7 @@ impl InstallManifest {
     }
 
     /// Keeps a text as the original of a file, and returns its name.
-    pub fn save_original(home: &Path, path: &Path, text: &str) -> anyhow::Result<String> {
+    pub(crate) fn save_original(home: &Path, path: &Path, text: &str) -> anyhow::Result<String> {
         let hash = content_hash(&path.to_string_lossy());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{}-{name}", &hash[..8]);
@@ -91,13 +91,13 @@ impl InstallManifest {
         Ok(name)
     }
 
-    pub fn read_original(home: &Path, name: &str) -> anyhow::Result<String> {
+    pub(crate) fn read_original(home: &Path, name: &str) -> anyhow::Result<String> {
         let path = home.join(ORIGINALS_FOLDER).join(name);
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
     /// Takes a file out of the record, with its original.
-    pub fn remove_entry(&mut self, home: &Path, path: &Path) -> anyhow::Result<()> {
+    pub(crate) fn remove_entry(&mut self, home: &Path, path: &Path) -> anyhow::Result<()> {
         if let Some(entry) = self.files.remove(path)
             && let Some(name) = entry.original
         {
@@ -108,7 +108,7 @@ impl InstallManifest {
 }
 
 /// Returns the name of a text: the same only for the same bytes.
-pub fn content_hash(text: &str) -> String {
+pub(crate) fn content_hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 

@@ -16,7 +16,7 @@ const CONTEXT_LINES: usize = 1;
 
 /// Returns the lines that come and go, each with its number; those around them only as far as they
 /// say where that is, since configurations hold secrets.
-pub fn diff(change: &ConfigFileChange, paint: TextStyle) -> String {
+pub(crate) fn diff(change: &ConfigFileChange, paint: TextStyle) -> String {
     let before = change.before.as_deref().unwrap_or_default();
     let Some(after) = &change.after else {
         let lines = count(before.lines().count(), "line");

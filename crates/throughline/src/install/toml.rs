@@ -9,7 +9,7 @@ const SERVERS_TABLE: &str = "mcp_servers";
 
 /// Why a text cannot be changed as wanted.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TomlEditError {
+pub(crate) enum TomlEditError {
     #[error("{0}")]
     Malformed(String),
     #[error("`{SERVERS_TABLE}` is not written as tables of its own")]
@@ -17,19 +17,19 @@ pub enum TomlEditError {
 }
 
 /// Says whether our server is there, started by this program.
-pub fn has_server_for(text: &str, program: &str) -> Result<bool, TomlEditError> {
+pub(crate) fn has_server_for(text: &str, program: &str) -> Result<bool, TomlEditError> {
     let document = parse(text)?;
     let command = server(&document).and_then(|item| item.get("command"));
     Ok(command.and_then(Item::as_str) == Some(program))
 }
 
 /// Says whether there is any server of our name.
-pub fn has_server(text: &str) -> Result<bool, TomlEditError> {
+pub(crate) fn has_server(text: &str) -> Result<bool, TomlEditError> {
     Ok(server(&parse(text)?).is_some())
 }
 
 /// Adds our server at the end.
-pub fn add_server(text: &str, program: &str) -> Result<String, TomlEditError> {
+pub(crate) fn add_server(text: &str, program: &str) -> Result<String, TomlEditError> {
     parse(text)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let program = toml_edit::Value::from(program);
@@ -57,7 +57,7 @@ pub fn add_server(text: &str, program: &str) -> Result<String, TomlEditError> {
 }
 
 /// Takes our server out, whoever wrote it and whatever was added to it.
-pub fn remove_server(text: &str) -> Result<String, TomlEditError> {
+pub(crate) fn remove_server(text: &str) -> Result<String, TomlEditError> {
     let document = parse(text)?;
     let Some((key, item)) = entry(&document) else {
         return Ok(text.to_owned());

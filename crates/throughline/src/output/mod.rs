@@ -1,18 +1,25 @@
-//! How things are said. Data goes to standard output, talk to standard error.
+//! Output to people and programs. Data goes to standard output, messages go to standard error.
 
-pub mod shell;
-pub mod table;
-pub mod text;
-pub mod time;
+pub(crate) mod shell;
+pub(crate) mod table;
+pub(crate) mod text;
+pub(crate) mod time;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use self::text::sanitize;
 
+/// Formats a message and prints it to standard error, as [`say`] does.
+macro_rules! say {
+    ($($message:tt)*) => {
+        $crate::output::say(&std::fmt::format(format_args!($($message)*)))
+    };
+}
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub(crate) enum Exit {
     Done,
     NothingFound,
     Failed,
@@ -32,9 +39,9 @@ impl From<Exit> for ExitCode {
 
 /// An error together with the way out of it.
 #[derive(Debug)]
-pub struct HintedError {
-    pub error: String,
-    pub hint: String,
+pub(crate) struct HintedError {
+    pub(crate) error: String,
+    pub(crate) hint: String,
 }
 
 impl std::fmt::Display for HintedError {
@@ -46,7 +53,7 @@ impl std::fmt::Display for HintedError {
 impl std::error::Error for HintedError {}
 
 /// Returns an error that says what to do.
-pub fn error_with_hint(error: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+pub(crate) fn error_with_hint(error: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     HintedError {
         error: error.into(),
         hint: hint.into(),
@@ -55,12 +62,12 @@ pub fn error_with_hint(error: impl Into<String>, hint: impl Into<String>) -> any
 }
 
 /// Prints an error, its causes and the way out of it, and returns the exit status.
-pub fn report_error(error: &anyhow::Error) -> Exit {
+pub(crate) fn report_error(error: &anyhow::Error) -> Exit {
     // The reader of a pipe has left (`throughline show X | head`): nothing is wrong.
     if error.chain().any(is_broken_pipe) {
         return Exit::Done;
     }
-    say(&format!("error: {}", sanitize(&error_message(error))));
+    say!("error: {}", sanitize(&error_message(error)));
     let known = error
         .chain()
         .find_map(|cause| cause.downcast_ref::<HintedError>());
@@ -68,14 +75,14 @@ pub fn report_error(error: &anyhow::Error) -> Exit {
         .map(|known| known.hint.clone())
         .or_else(|| hint_for(error))
     {
-        say(&format!("hint: {}", sanitize(&hint)));
+        say!("hint: {}", sanitize(&hint));
     }
     Exit::Failed
 }
 
 /// Prints what is wrong with the command line, or the help that was asked for, and returns the exit
 /// status. An argument that a terminal would obey is made harmless; then there are no colours.
-pub fn report_usage_error(error: &clap::Error) -> ExitCode {
+pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     let plain = error.render().to_string();
     let printed = if sanitize(&plain) == plain {
         error.print()
@@ -185,18 +192,18 @@ fn hint_for_key(error: &store::seal::EncryptionError) -> Option<String> {
 
 /// Prints a message to standard error. Messages quote file names, arguments and text from logs, so
 /// control characters are replaced here, once for all of them.
-pub fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     say_styled(&sanitize(text));
 }
 
 /// Prints a message that holds colour codes. Its author has made the quoted parts safe.
-pub fn say_styled(text: &str) {
+pub(crate) fn say_styled(text: &str) {
     // With standard error closed there is no way left to report that.
     let _unwritable = writeln!(io::stderr(), "{text}");
 }
 
 /// Prints a value as JSON on a line of its own.
-pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, value)?;
     writeln!(out)?;

@@ -2,7 +2,7 @@
 
 /// Returns a word that a POSIX shell takes for exactly this text. What a terminal would obey or
 /// hide is written out as `$'…'`, which bash, zsh and ksh read back.
-pub fn quote(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -1,7 +1,7 @@
 //! Columns that line up.
 
 /// Returns rows as text, each column as wide as its widest cell.
-pub fn format_table(rows: &[Vec<String>]) -> String {
+pub(crate) fn format_table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter()
@@ -26,7 +26,7 @@ pub fn format_table(rows: &[Vec<String>]) -> String {
 }
 
 /// Returns at most `chars_max` characters of a text, with a sign where it was cut.
-pub fn truncate(text: &str, chars_max: usize) -> String {
+pub(crate) fn truncate(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
     }
@@ -35,7 +35,7 @@ pub fn truncate(text: &str, chars_max: usize) -> String {
 }
 
 /// Returns a number of bytes as people write it.
-pub fn format_bytes(bytes: u64) -> String {
+pub(crate) fn format_bytes(bytes: u64) -> String {
     const UNITS: &[(&str, u64)] = &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     match UNITS.iter().find(|(_, size)| bytes >= *size) {
         Some((unit, size)) => format!("{:.1} {unit}", bytes as f64 / *size as f64),
@@ -44,7 +44,7 @@ pub fn format_bytes(bytes: u64) -> String {
 }
 
 /// Returns a count with its noun: "1 record", "2 records".
-pub fn count(number: usize, noun: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     if number == 1 {
         format!("1 {noun}")
     } else {

@@ -9,21 +9,21 @@ const PLAIN: &str = "\x1b[0m";
 
 /// How text is set off, or not at all.
 #[derive(Clone, Copy, Debug)]
-pub struct TextStyle {
-    pub color: bool,
+pub(crate) struct TextStyle {
+    pub(crate) color: bool,
 }
 
 impl TextStyle {
-    pub fn bold(self, text: &str) -> String {
+    pub(crate) fn bold(self, text: &str) -> String {
         self.wrap(BOLD, text)
     }
 
-    pub fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.wrap(DIM, text)
     }
 
     /// Sets off the given parts of a text.
-    pub fn highlight(self, text: &str, parts: &[Range<usize>]) -> String {
+    pub(crate) fn highlight(self, text: &str, parts: &[Range<usize>]) -> String {
         let mut out = String::new();
         let mut at = 0;
         for part in parts {
@@ -46,7 +46,7 @@ impl TextStyle {
 
 /// Takes out what a terminal would obey or hide: a log must not move the cursor, write the
 /// clipboard or reorder what is read.
-pub fn sanitize(text: &str) -> String {
+pub(crate) fn sanitize(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => c,
@@ -60,7 +60,7 @@ pub fn sanitize(text: &str) -> String {
 }
 
 /// Indents every line.
-pub fn indent(text: &str, by: &str) -> String {
+pub(crate) fn indent(text: &str, by: &str) -> String {
     text.lines().map(|line| format!("{by}{line}\n")).collect()
 }
 

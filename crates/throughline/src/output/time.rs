@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// Reads a time: `today`, `yesterday`, `2026-01-05`, `2026-01-05T09:00`, `2026-01-05T09:00:00Z`, or how long ago, such as
 /// `90m`, `12h`, `3d`, `2w`.
-pub fn parse_time(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
+pub(crate) fn parse_time(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
     let text = text.trim();
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at);
@@ -61,7 +61,7 @@ fn ago(text: &str) -> Option<SignedDuration> {
 }
 
 /// Returns a time as `2026-01-05 09:00` where the reader is.
-pub fn format_time(at: Option<Timestamp>, zone: &TimeZone) -> String {
+pub(crate) fn format_time(at: Option<Timestamp>, zone: &TimeZone) -> String {
     at.map_or_else(
         || "unknown".to_owned(),
         |at| {

@@ -13,14 +13,14 @@ use crate::output::table::format_table;
 
 /// An agent of this machine that can be told of us.
 #[derive(Serialize)]
-pub struct InstallStatus {
+pub(crate) struct InstallStatus {
     agent: Flavor,
     /// The files that have something of ours.
     files: Vec<PathBuf>,
     obstacles: Vec<String>,
 }
 
-pub fn install_statuses(app: &App<'_>) -> Vec<InstallStatus> {
+pub(crate) fn install_statuses(app: &App<'_>) -> Vec<InstallStatus> {
     let places = &app.environment.places;
     let program = Program::of(app.environment);
     install::detect_agents(places, &app.environment.path)
@@ -38,7 +38,7 @@ pub fn install_statuses(app: &App<'_>) -> Vec<InstallStatus> {
         .collect()
 }
 
-pub fn print(out: &mut impl Write, installed: &[InstallStatus]) -> anyhow::Result<()> {
+pub(crate) fn print(out: &mut impl Write, installed: &[InstallStatus]) -> anyhow::Result<()> {
     if installed.is_empty() {
         return Ok(());
     }

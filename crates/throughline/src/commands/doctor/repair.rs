@@ -8,12 +8,12 @@ use store::{RepairReport, Store};
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
 use crate::output::table::count;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
 /// Lines of a kind that are shown; --json shows them all.
 const SHOWN_MAX: usize = 20;
 
-pub fn run(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
     if !app.has_store() {
         return Err(error_with_hint(
             format!("there is no store in {}", app.home.display()),
@@ -21,7 +21,7 @@ pub fn run(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
         ));
     }
     if is_sound(app)? {
-        say("Nothing to repair: every text is as it was written.");
+        say!("Nothing to repair: every text is as it was written.");
         return Ok(Exit::Done);
     }
     let repaired = store::repair(&app.home)

@@ -13,7 +13,7 @@ use super::work::HookInvocation;
 const DAEMON_WAIT_SHARE: f64 = 0.3;
 
 /// What came of asking.
-pub enum DaemonReply {
+pub(crate) enum DaemonReply {
     Reply(Reply),
     /// It was asked and has not answered yet.
     Pending(HookCall),
@@ -24,7 +24,7 @@ pub enum DaemonReply {
     NotAsked,
 }
 
-pub fn ask_daemon(work: &HookInvocation, payload: &[u8]) -> DaemonReply {
+pub(crate) fn ask_daemon(work: &HookInvocation, payload: &[u8]) -> DaemonReply {
     let patience = work.time_left().mul_f64(DAEMON_WAIT_SHARE);
     let home = &work.environment.home;
     let asked = HookCall::send(home, payload, &work.hints, patience);
@@ -38,7 +38,7 @@ pub fn ask_daemon(work: &HookInvocation, payload: &[u8]) -> DaemonReply {
 }
 
 /// Waits for the rest of the time for an answer that was late.
-pub fn wait_for_reply(work: &HookInvocation, mut call: HookCall) -> Option<Reply> {
+pub(crate) fn wait_for_reply(work: &HookInvocation, mut call: HookCall) -> Option<Reply> {
     let received = call.receive(work.time_left());
     received
         .inspect_err(|error| work.log.write(&error.to_string()))
@@ -52,7 +52,7 @@ fn log_failure(work: &HookInvocation, error: &ClientError) -> DaemonReply {
 }
 
 /// Starts a daemon in the background, where memory is and none runs or is on its way.
-pub fn start_daemon(work: &HookInvocation) {
+pub(crate) fn start_daemon(work: &HookInvocation) {
     let environment = &work.environment;
     let home = &environment.home;
     if environment.daemon_off || !Store::database_path(home).exists() || is_locked(home) {

@@ -11,13 +11,13 @@ const LOG_BYTES_MAX: u64 = 256 << 10;
 const LINE_CHARS_MAX: usize = 400;
 
 #[derive(Clone, Debug)]
-pub struct HookLog {
+pub(crate) struct HookLog {
     path: PathBuf,
     now: Timestamp,
 }
 
 impl HookLog {
-    pub fn new(home: &Path, now: Timestamp) -> Self {
+    pub(crate) fn new(home: &Path, now: Timestamp) -> Self {
         Self {
             path: home.join("hook.log"),
             now,
@@ -25,7 +25,7 @@ impl HookLog {
     }
 
     /// Adds a line. Where none can be added nobody can be told either.
-    pub fn write(&self, why: &str) {
+    pub(crate) fn write(&self, why: &str) {
         let why: String = why
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })

@@ -34,7 +34,7 @@ use crate::output::Exit;
 /// agent's own form, or nothing. It always ends with status 0, within its deadline; `hook.log` in
 /// Throughline's folder says what went wrong.
 #[derive(Debug, clap::Args)]
-pub struct HookArgs {
+pub(crate) struct HookArgs {
     /// The agent, where the payload does not show whose it is
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -50,7 +50,7 @@ pub struct HookArgs {
 
 /// How the command was called.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct HookCommandLine {
+pub(crate) struct HookCommandLine {
     agent: Option<String>,
     event: Option<String>,
     payload: Option<String>,
@@ -60,7 +60,7 @@ pub struct HookCommandLine {
 
 /// Returns how the command was called, if it was this one and no help is wanted. What it does not know it
 /// passes over: an agent must not suffer from a slip in its settings.
-pub fn parse_command_line(arguments: &[OsString]) -> Option<HookCommandLine> {
+pub(crate) fn parse_command_line(arguments: &[OsString]) -> Option<HookCommandLine> {
     let mut called = HookCommandLine::default();
     let mut is_hook = false;
     let mut rest = arguments
@@ -93,7 +93,7 @@ pub fn parse_command_line(arguments: &[OsString]) -> Option<HookCommandLine> {
     clippy::unnecessary_wraps,
     reason = "every command has the same signature"
 )]
-pub fn run(app: &App<'_>, args: &HookArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &HookArgs) -> anyhow::Result<Exit> {
     Ok(answer_hook(HookCommandLine {
         agent: args.agent.clone(),
         event: args.event.clone(),
@@ -104,7 +104,7 @@ pub fn run(app: &App<'_>, args: &HookArgs) -> anyhow::Result<Exit> {
 }
 
 /// Answers. Whatever happens, nothing went wrong for the agent.
-pub fn answer_hook(called: HookCommandLine) -> Exit {
+pub(crate) fn answer_hook(called: HookCommandLine) -> Exit {
     let started = Instant::now();
     let HookCommandLine {
         agent,

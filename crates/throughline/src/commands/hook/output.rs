@@ -10,7 +10,7 @@ use super::log::HookLog;
 
 /// The answer, printed or still to come. Threads share it.
 #[derive(Debug)]
-pub struct HookOutput {
+pub(crate) struct HookOutput {
     state: Mutex<HookOutputState>,
     log: HookLog,
 }
@@ -23,15 +23,15 @@ struct HookOutputState {
 
 /// A part of the answer that is printed where the whole is not there at the deadline.
 #[derive(Debug)]
-pub struct FallbackAnswer {
-    pub text: String,
-    pub event: HookEvent,
+pub(crate) struct FallbackAnswer {
+    pub(crate) text: String,
+    pub(crate) event: HookEvent,
     /// What follows once it is printed.
-    pub follow_ups: Vec<FollowUp>,
+    pub(crate) follow_ups: Vec<FollowUp>,
 }
 
 impl HookOutput {
-    pub fn new(log: HookLog) -> Self {
+    pub(crate) fn new(log: HookLog) -> Self {
         Self {
             state: Mutex::default(),
             log,
@@ -39,7 +39,7 @@ impl HookOutput {
     }
 
     /// Prints an answer, and says whether it was the first.
-    pub fn print(&self, text: &str) -> bool {
+    pub(crate) fn print(&self, text: &str) -> bool {
         let mut state = self.state();
         if state.is_printed {
             return false;
@@ -51,12 +51,12 @@ impl HookOutput {
     }
 
     /// Keeps a part of the answer for the deadline.
-    pub fn set_fallback(&self, fallback: FallbackAnswer) {
+    pub(crate) fn set_fallback(&self, fallback: FallbackAnswer) {
         self.state().fallback = Some(fallback);
     }
 
     /// Prints the part of the answer that is there, where nothing is printed yet, and returns it.
-    pub fn print_fallback(&self) -> Option<FallbackAnswer> {
+    pub(crate) fn print_fallback(&self) -> Option<FallbackAnswer> {
         let mut state = self.state();
         if state.is_printed {
             return None;

@@ -23,7 +23,7 @@ const COUNT_BYTES_MAX: u64 = 10;
 
 /// Says whether it is time to start one, and counts it. Of several who ask at once one hears yes; where
 /// nothing can be written nobody does.
-pub fn claim_start(home: &Path) -> io::Result<bool> {
+pub(crate) fn claim_start(home: &Path) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]

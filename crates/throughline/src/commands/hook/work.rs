@@ -39,18 +39,18 @@ enum PrintedBy {
 }
 
 #[derive(Clone)]
-pub struct HookInvocation {
-    pub hints: HookHints,
-    pub started: Instant,
-    pub deadline: Duration,
-    pub environment: HookEnvironment,
-    pub log: HookLog,
-    pub output: Arc<HookOutput>,
+pub(crate) struct HookInvocation {
+    pub(crate) hints: HookHints,
+    pub(crate) started: Instant,
+    pub(crate) deadline: Duration,
+    pub(crate) environment: HookEnvironment,
+    pub(crate) log: HookLog,
+    pub(crate) output: Arc<HookOutput>,
 }
 
 impl HookInvocation {
     /// Answers, and ends the process. `deadlines` hears the configured deadline, in milliseconds.
-    pub fn run(mut self, payload: Option<String>, deadlines: &Sender<u64>) {
+    pub(crate) fn run(mut self, payload: Option<String>, deadlines: &Sender<u64>) {
         let printed = match self.read_payload(payload) {
             Some(payload) => self.answer(&payload, deadlines),
             None => PrintedBy::ThisThread,
@@ -242,13 +242,13 @@ impl HookInvocation {
     }
 
     /// Returns how much time is left.
-    pub fn time_left(&self) -> Duration {
+    pub(crate) fn time_left(&self) -> Duration {
         self.deadline.saturating_sub(self.started.elapsed())
     }
 }
 
 /// Puts what follows from an event aside, for the next daemon or `ingest`.
-pub fn save_follow_ups(
+pub(crate) fn save_follow_ups(
     home: &Path,
     event: &HookEvent,
     after: &[FollowUp],

@@ -10,7 +10,7 @@ use crate::install::document::{DesiredContent, DesiredEntry};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Claude,
     program: "claude",
     folder,
@@ -33,7 +33,7 @@ fn folder(places: &AgentEnv) -> PathBuf {
     agent_home(places, "CLAUDE_CONFIG_DIR", ".claude")
 }
 
-pub fn settings_path(places: &AgentEnv) -> PathBuf {
+pub(crate) fn settings_path(places: &AgentEnv) -> PathBuf {
     folder(places).join("settings.json")
 }
 

@@ -9,7 +9,7 @@ use super::{Integration, agent_home, hooks_and_toml, read_toml_or_empty};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Codex,
     program: "codex",
     folder,

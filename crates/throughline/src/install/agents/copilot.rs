@@ -11,7 +11,7 @@ use crate::install::document::DesiredEntry;
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Copilot,
     program: "copilot",
     folder,

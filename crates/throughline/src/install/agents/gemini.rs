@@ -10,7 +10,7 @@ use crate::install::document::{DesiredContent, DesiredEntry};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Gemini,
     program: "gemini",
     folder,

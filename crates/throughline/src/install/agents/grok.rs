@@ -9,7 +9,7 @@ use super::{Integration, agent_home, hooks_and_toml};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Grok,
     program: "grok",
     folder,
@@ -25,7 +25,7 @@ fn folder(places: &AgentEnv) -> PathBuf {
     agent_home(places, "GROK_HOME", ".grok")
 }
 
-pub fn hooks_path(places: &AgentEnv) -> PathBuf {
+pub(crate) fn hooks_path(places: &AgentEnv) -> PathBuf {
     folder(places).join("hooks/throughline.json")
 }
 

@@ -19,12 +19,12 @@ use super::json::scan;
 use super::plan::InstallTarget;
 use super::program::{Program, find_on_path};
 
-pub use self::opencode::PLUGIN_SCRIPT;
+pub(crate) use self::opencode::PLUGIN_SCRIPT;
 
 /// An agent that can be told of us.
 #[derive(Debug)]
-pub struct Integration {
-    pub flavor: Flavor,
+pub(crate) struct Integration {
+    pub(crate) flavor: Flavor,
     /// Its own program.
     program: &'static str,
     /// Where it keeps its configuration.
@@ -35,11 +35,11 @@ pub struct Integration {
     /// Says whether our plugin is enabled there, which does the same.
     has_plugin: fn(&AgentEnv) -> bool,
     /// What a person has to do.
-    pub advice: Option<&'static str>,
+    pub(crate) advice: Option<&'static str>,
 }
 
 /// Claude Code comes before Grok CLI, which reads its hooks too.
-pub const INTEGRATIONS: &[Integration] = &[
+pub(crate) const INTEGRATIONS: &[Integration] = &[
     claude::INTEGRATION,
     codex::INTEGRATION,
     gemini::INTEGRATION,
@@ -50,35 +50,35 @@ pub const INTEGRATIONS: &[Integration] = &[
 ];
 
 impl Integration {
-    pub fn for_flavor(flavor: Flavor) -> Option<&'static Self> {
+    pub(crate) fn for_flavor(flavor: Flavor) -> Option<&'static Self> {
         INTEGRATIONS.iter().find(|it| it.flavor == flavor)
     }
 
     /// Says whether the agent is on this machine: its folder, or its program.
-    pub fn is_detected(&self, places: &AgentEnv, path: &[PathBuf]) -> bool {
+    pub(crate) fn is_detected(&self, places: &AgentEnv, path: &[PathBuf]) -> bool {
         (self.folder)(places).is_dir() || find_on_path(self.program, path).is_some()
     }
 
-    pub fn targets(&self, places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    pub(crate) fn targets(&self, places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
         (self.targets)(places, program)
     }
 
-    pub fn has_plugin(&self, places: &AgentEnv) -> bool {
+    pub(crate) fn has_plugin(&self, places: &AgentEnv) -> bool {
         (self.has_plugin)(places)
     }
 
-    pub fn obstacles(&self, places: &AgentEnv) -> Vec<String> {
+    pub(crate) fn obstacles(&self, places: &AgentEnv) -> Vec<String> {
         (self.obstacles)(places)
     }
 }
 
 /// The file whose hooks Grok CLI runs as its own.
-pub fn claude_settings_path(places: &AgentEnv) -> PathBuf {
+pub(crate) fn claude_settings_path(places: &AgentEnv) -> PathBuf {
     claude::settings_path(places)
 }
 
 /// The file of Grok CLI's own hooks.
-pub fn grok_hooks_path(places: &AgentEnv) -> PathBuf {
+pub(crate) fn grok_hooks_path(places: &AgentEnv) -> PathBuf {
     grok::hooks_path(places)
 }
 

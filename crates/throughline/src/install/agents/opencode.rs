@@ -11,7 +11,7 @@ use crate::install::document::{DesiredContent, DesiredEntry};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Opencode,
     program: "opencode",
     folder,
@@ -22,7 +22,8 @@ pub const INTEGRATION: Integration = Integration {
 };
 
 /// The plugin, which hands what happens to `throughline hook`.
-pub const PLUGIN_SCRIPT: &str = include_str!("../../../../../plugin/opencode/throughline.js");
+pub(crate) const PLUGIN_SCRIPT: &str =
+    include_str!("../../../../../plugin/opencode/throughline.js");
 
 fn folder(places: &AgentEnv) -> PathBuf {
     places

@@ -6,14 +6,14 @@ use super::scan::{ConfigNode, ConfigNodeKind, JsonSlot, JsonSyntaxError, scan};
 
 /// A step on the way to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JsonPathStep {
+pub(crate) enum JsonPathStep {
     Key(String),
     Index(usize),
 }
 
 /// Why a text cannot be changed as wanted.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JsonEditError {
+pub(crate) enum JsonEditError {
     #[error("{0}")]
     Malformed(#[from] JsonSyntaxError),
     #[error("{path} is not {wanted}")]
@@ -22,7 +22,7 @@ pub enum JsonEditError {
 
 /// Puts a value, given as JSON, behind the others of the list at `path`. What is missing on the way
 /// is made.
-pub fn append(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditError> {
+pub(crate) fn append(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditError> {
     let root = scan(text)?;
     let (node, rest) = walk(&root, path)?;
     match rest {
@@ -38,7 +38,7 @@ pub fn append(text: &str, path: &[&str], value: &str) -> Result<String, JsonEdit
 }
 
 /// Sets the member at `path` to a value, given as JSON, where there is none yet.
-pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditError> {
+pub(crate) fn set(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditError> {
     let root = scan(text)?;
     let (node, rest) = walk(&root, path)?;
     match rest {
@@ -51,7 +51,7 @@ pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditErr
 }
 
 /// Takes out what is at `path`, if it is there.
-pub fn remove(text: &str, path: &[JsonPathStep]) -> Result<String, JsonEditError> {
+pub(crate) fn remove(text: &str, path: &[JsonPathStep]) -> Result<String, JsonEditError> {
     let root = scan(text)?;
     let Some((last, way)) = path.split_last() else {
         return Ok(text.to_owned());

@@ -11,14 +11,14 @@ const DEPTH_MAX: usize = 100;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub struct ConfigNode {
+pub(crate) struct ConfigNode {
     /// From its first byte to behind its last.
-    pub span: Range<usize>,
-    pub kind: ConfigNodeKind,
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: ConfigNodeKind,
 }
 
 #[derive(Clone, Debug)]
-pub enum ConfigNodeKind {
+pub(crate) enum ConfigNodeKind {
     Object(Vec<JsonSlot>),
     Array(Vec<JsonSlot>),
     Scalar(Value),
@@ -26,25 +26,25 @@ pub enum ConfigNodeKind {
 
 /// A member of an object or an element of an array.
 #[derive(Clone, Debug)]
-pub struct JsonSlot {
+pub(crate) struct JsonSlot {
     /// Where it begins: its key, if it has one.
-    pub start: usize,
-    pub key: Option<String>,
-    pub value: ConfigNode,
+    pub(crate) start: usize,
+    pub(crate) key: Option<String>,
+    pub(crate) value: ConfigNode,
     /// The comma behind it.
-    pub comma: Option<usize>,
+    pub(crate) comma: Option<usize>,
 }
 
 /// Why a text is not JSON.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
-pub struct JsonSyntaxError {
-    pub line: usize,
-    pub what: &'static str,
+pub(crate) struct JsonSyntaxError {
+    pub(crate) line: usize,
+    pub(crate) what: &'static str,
 }
 
 /// Reads a whole text.
-pub fn scan(text: &str) -> Result<ConfigNode, JsonSyntaxError> {
+pub(crate) fn scan(text: &str) -> Result<ConfigNode, JsonSyntaxError> {
     let mut scanner = JsonScanner { text, at: 0 };
     if text.starts_with('\u{feff}') {
         scanner.at = '\u{feff}'.len_utf8();
@@ -59,7 +59,7 @@ pub fn scan(text: &str) -> Result<ConfigNode, JsonSyntaxError> {
 }
 
 impl ConfigNode {
-    pub fn slots(&self) -> &[JsonSlot] {
+    pub(crate) fn slots(&self) -> &[JsonSlot] {
         match &self.kind {
             ConfigNodeKind::Object(slots) | ConfigNodeKind::Array(slots) => slots,
             ConfigNodeKind::Scalar(_) => &[],
@@ -67,7 +67,7 @@ impl ConfigNode {
     }
 
     /// Returns the member of that name. Of several the last counts, as it does for the agents.
-    pub fn member(&self, key: &str) -> Option<&JsonSlot> {
+    pub(crate) fn member(&self, key: &str) -> Option<&JsonSlot> {
         let ConfigNodeKind::Object(slots) = &self.kind else {
             return None;
         };
@@ -77,7 +77,7 @@ impl ConfigNode {
             .find(|slot| slot.key.as_deref() == Some(key))
     }
 
-    pub fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             ConfigNodeKind::Scalar(value) => value.clone(),
             ConfigNodeKind::Array(slots) => {
