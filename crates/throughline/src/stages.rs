@@ -1,5 +1,6 @@
-//! What follows a sweep, stage by stage. Each pulls its own pending work from the store and may be run at
-//! any time; `ingest` runs them all, `watch` when something came and every few minutes.
+//! Runs the stages that follow a sweep: facts, summaries, digests and retention. Each stage takes
+//! its pending work from the store, so it may run at any time. `ingest` runs all of them once,
+//! `watch` when new records arrive and every few minutes.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +16,7 @@ use crate::commands::serve::stage_settings;
 use crate::output::table::count;
 use crate::output::text::sanitize;
 
-/// What the stages have in common.
+/// Runs the stages on a store.
 #[derive(Debug)]
 pub(crate) struct StageRunner<'a> {
     pub(crate) app: &'a App<'a>,
@@ -24,7 +25,7 @@ pub(crate) struct StageRunner<'a> {
     settings: serve::stages::StageSettings,
 }
 
-/// What all of them did.
+/// The results of all stages.
 #[derive(Debug)]
 pub(crate) struct StageResults {
     pub(crate) facts: Option<facts::FactReport>,
@@ -47,18 +48,19 @@ impl<'a> StageRunner<'a> {
         })
     }
 
-    /// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the rest.
+    /// Updates the running summaries that are due. A failure is only reported, because nothing
+    /// depends on summaries.
     pub(crate) fn update_summaries(&self, now: Timestamp) -> SummaryReport {
         let renewed =
             serve::stages::update_due_summaries(self.store, &self.settings, self.stop, now);
         renewed.unwrap_or_else(|error| {
-            say!("warning: no summaries: {error:#}");
+            say!("warning: cannot update summaries: {error:#}");
             SummaryReport::default()
         })
     }
 
-    /// Runs them all. Facts and summaries are taken from records that retention may let go of; the model's
-    /// facts come last, because nothing waits for them.
+    /// Runs all stages. Facts and summaries come before retention, which may remove their records.
+    /// The model's facts come last, because a model is slow and nothing depends on them.
     pub(crate) fn run_all(&self, now: Timestamp) -> anyhow::Result<StageResults> {
         let (store, settings, stop) = (self.store, &self.settings, self.stop);
         let facts = serve::stages::extract_facts(store, settings, stop, now)?;
@@ -70,7 +72,7 @@ impl<'a> StageRunner<'a> {
             summaries: renewed,
             retention: RetainOutcome { digested, retained },
             model_facts: told.unwrap_or_else(|error| {
-                say!("warning: no facts by the model: {error}");
+                say!("warning: cannot extract facts with the model: {error}");
                 None
             }),
         })
@@ -78,7 +80,7 @@ impl<'a> StageRunner<'a> {
 }
 
 impl StageResults {
-    /// Returns what is worth telling people, a line each.
+    /// Returns the messages for people.
     pub(crate) fn report_lines(&self) -> Vec<String> {
         let (facts, told) = (self.facts.as_ref(), self.model_facts.as_ref());
         let found = facts.and_then(|facts| found_text(facts.facts, facts.sessions));
@@ -89,13 +91,13 @@ impl StageResults {
             found.map(|found| format!("Found {found}.")),
             summaries_text(&self.summaries).map(|written| format!("Wrote {written}.")),
             by_model.map(|found| format!("The model found {found}.")),
-            refused.map(|why| format!("The model was not asked any more: {}.", sanitize(why))),
+            refused.map(|why| format!("Stopped asking the model: {}.", sanitize(why))),
         ];
         lines.into_iter().flatten().collect()
     }
 }
 
-/// Says which summaries were written.
+/// Returns how many summaries were updated, or `None` if none were.
 pub(crate) fn summaries_text(renewed: &SummaryReport) -> Option<String> {
     let written = match renewed.written.len() {
         0 => return None,

@@ -7,9 +7,10 @@ use crate::cli::Cli;
 use crate::commands::App;
 use crate::output::Exit;
 
-/// Print the completions of a shell
+/// Print a shell completion script
 ///
-/// For example: throughline completions bash > ~/.local/share/bash-completion/completions/throughline
+/// For example: throughline completions bash >
+/// ~/.local/share/bash-completion/completions/throughline
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArgs {
     shell: Shell,

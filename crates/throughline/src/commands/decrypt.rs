@@ -5,9 +5,9 @@ use crate::commands::encrypt::{print_step, report_conversion};
 use crate::keychain::SystemKeychain;
 use crate::output::Exit;
 
-/// Make an encrypted store a plain one again
+/// Remove the encryption of the store
 ///
-/// The key stays where it is, for backups that need it.
+/// The key is kept, because older backups need it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DecryptArgs {}
 

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use capture::flavor::ADAPTERS;
-use capture::{Adapter, Discovery, Root, SweepPlan, SweepProgress, SweepReport};
+use capture::{Adapter, Root, SweepPlan, SweepProgress, SweepReport};
 use distill::model_facts;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use memory::{Flavor, SessionId};
 use serde::Serialize;
 use serve::hook::{FollowUpEnv, pending, run_follow_ups};
@@ -18,18 +18,24 @@ use store::Store;
 use store::retention::RetentionReport;
 
 use crate::commands::{App, parse_flavor};
+use crate::output::progress::progress_bar;
 use crate::output::table::{count, format_bytes};
 use crate::output::{self, Exit, error_with_hint, say};
 use crate::stages::{StageResults, StageRunner};
 
-/// Read the agents' session logs into memory
+const PROGRESS: &str = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left, {msg}";
+/// At most this many warnings about logs are printed.
+const WARNINGS_MAX: usize = 20;
+
+/// Read the agents' session logs into the store
 ///
-/// Finds the logs of the agents on this machine, reads what is new in them, takes the secrets out and
-/// stores the rest. Live sessions get a running summary, sessions that have gone quiet a digest and their
-/// facts, and what the retention settings do not keep goes. Running it twice changes nothing; interrupted, it goes on where it stopped.
+/// Finds the logs of the agents on this machine, reads what is new, removes secrets and stores the
+/// rest. Then it updates the running summaries of live sessions, writes digests and extracts facts for
+/// finished sessions, and applies the retention settings. Running it twice changes nothing; after an
+/// interruption it continues where it stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct IngestArgs {
-    /// Discover and parse, and write nothing
+    /// Find and parse the logs, but store nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -41,22 +47,22 @@ pub(crate) struct IngestArgs {
     json: bool,
 }
 
-/// Which logs are read.
+/// Selects the logs to read.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct LogArgs {
-    /// Only this agent's logs; may be given several times
+    /// Only logs of this agent; can be repeated
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Vec<Flavor>,
 
-    /// Look in this folder instead of the agents' own; may be given several times
+    /// Search this folder instead of the agents' default folders; can be repeated
     ///
-    /// A folder of logs, an agent's home such as ~/.claude, or a folder that holds such homes.
+    /// A folder with logs, the home of an agent such as ~/.claude, or a folder with such homes.
     #[arg(long, value_name = "DIR")]
     root: Vec<PathBuf>,
 }
 
 impl LogArgs {
-    /// Only the logs in this folder.
+    /// Selects all logs in one folder.
     pub(crate) fn in_folder(folder: PathBuf) -> Self {
         Self {
             agent: Vec::new(),
@@ -67,12 +73,12 @@ impl LogArgs {
     pub(crate) fn validate(&self) -> anyhow::Result<()> {
         for root in &self.root {
             root.metadata()
-                .with_context(|| format!("cannot look in {}", root.display()))?;
+                .with_context(|| format!("cannot read {}", root.display()))?;
         }
         Ok(())
     }
 
-    /// Says whether all of the agents' folders are meant.
+    /// Returns whether all logs of all configured agents are selected.
     pub(crate) fn covers_all_agents(&self) -> bool {
         self.root.is_empty() && self.agent.is_empty()
     }
@@ -85,7 +91,7 @@ pub(crate) fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
         ingest(app, &args.logs)?
     };
     if args.json {
-        output::print_json(&ingested.print_sweep())?;
+        output::print_json(&ingested.report())?;
     } else {
         ingested.print();
     }
@@ -96,15 +102,15 @@ pub(crate) fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// What an ingest came to.
+/// The results of an ingest.
 #[derive(Debug)]
 pub(crate) struct IngestOutcome {
     pub(crate) sweep: SweepReport,
-    /// `None` when nothing was to be written.
+    /// `None` for a dry run.
     stages: Option<StageResults>,
 }
 
-/// Reads what is new and does what follows from it.
+/// Reads what is new and runs the stages that follow.
 pub(crate) fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
     with_sweep_plan(app, logs, |plan, bar, stop| {
         let now = app.environment.now;
@@ -122,7 +128,7 @@ pub(crate) fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutc
     })
 }
 
-/// Reads what is new and writes nothing.
+/// Parses what is new and writes nothing.
 fn dry_run(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
     with_sweep_plan(app, logs, |plan, _, _| {
         let cursors = if app.has_store() {
@@ -137,17 +143,20 @@ fn dry_run(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
     })
 }
 
-/// Finds the logs and calls `go` with what to read, under a progress bar.
+/// Finds the logs and calls `run` with the plan of the sweep, its progress bar and the stop flag.
 fn with_sweep_plan<T>(
     app: &App<'_>,
     logs: &LogArgs,
-    go: impl FnOnce(&SweepPlan<'_>, &ProgressBar, &Arc<AtomicBool>) -> anyhow::Result<T>,
+    run: impl FnOnce(&SweepPlan<'_>, &ProgressBar, &Arc<AtomicBool>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     logs.validate()?;
     let stop = stop_on_interrupt()?;
     let adapters = adapters(app, logs)?;
     let found = capture::discover(&adapters, &roots(app, logs, &adapters));
-    let bar = progress_bar(app, &found);
+    let bar = match found.sources.is_empty() {
+        true => ProgressBar::hidden(),
+        false => progress_bar(app.environment, PROGRESS),
+    };
     let show = |progress: SweepProgress| {
         bar.set_length(progress.total_bytes);
         bar.set_position(progress.read_bytes);
@@ -167,19 +176,19 @@ fn with_sweep_plan<T>(
         archive: app.config.capture.archive,
         all_roots: logs.covers_all_agents(),
     };
-    let done = go(&plan, &bar, &stop);
+    let result = run(&plan, &bar, &stop);
     bar.finish_and_clear();
-    done
+    result
 }
 
 impl IngestOutcome {
-    pub(crate) fn print_sweep(&self) -> IngestReport<'_> {
+    pub(crate) fn report(&self) -> IngestReport<'_> {
         IngestReport::new(&self.sweep, self.stages.as_ref())
     }
 
-    /// Says it to people.
+    /// Prints the results as messages.
     pub(crate) fn print(&self) {
-        report(&self.sweep, self.stages.is_none());
+        print_sweep(&self.sweep, self.stages.is_none());
         if let Some(done) = &self.stages {
             done.retention.print();
             for line in done.report_lines() {
@@ -188,21 +197,21 @@ impl IngestOutcome {
         }
         if self.sweep.discovered == 0 {
             say!(
-                "hint: no agent's logs were found; `throughline doctor` says where it looks, \
-                and --root DIR looks elsewhere",
+                "hint: no logs were found; `throughline doctor` lists the folders that were searched, \
+                and --root DIR searches another one",
             );
         }
     }
 }
 
-/// What an ingest did.
+/// The results of an ingest, as JSON.
 #[derive(Serialize)]
 pub(crate) struct IngestReport<'a> {
     #[serde(flatten)]
     sweep: &'a SweepReport,
-    /// Sessions that got a digest.
+    /// The number of sessions that got a digest.
     analyzed: usize,
-    /// What was found without a model. Absent when nothing was looked for, as are those below.
+    /// Facts found without a model. This and the fields below are absent in a dry run.
     facts: Option<distill::facts::FactReport>,
     facts_by_model: Option<&'a model_facts::stage::ModelFactReport>,
     summaries: Option<SummariesReport<'a>>,
@@ -235,10 +244,10 @@ impl<'a> IngestReport<'a> {
     }
 }
 
-/// Does what hooks left for later. Trouble with it is no trouble with the sweep: it goes on waiting.
+/// Runs the work that hooks have deferred. If it fails, it stays queued and the ingest continues.
 fn run_pending_follow_ups(app: &App<'_>, store: &Store, args: &LogArgs, stop: &AtomicBool) {
     let done = adapters(app, args).and_then(|adapters| {
-        // Whoever looked everywhere has read what hooks told of.
+        // A sweep of everything has already read the logs that hooks reported.
         let roots = if args.covers_all_agents() {
             Vec::new()
         } else {
@@ -262,12 +271,12 @@ fn run_pending_follow_ups(app: &App<'_>, store: &Store, args: &LogArgs, stop: &A
         })
     });
     if let Err(error) = done {
-        say!("warning: what hooks left is not all done: {error:#}");
+        say!("warning: some deferred hook work failed: {error:#}");
     }
 }
 
-/// Returns a flag that Ctrl-C sets. What is being written is finished; the rest waits for the next
-/// time.
+/// Returns a flag that Ctrl-C sets. Commands then finish what they are writing and exit; the next run
+/// continues.
 pub(crate) fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
@@ -275,7 +284,7 @@ pub(crate) fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Returns the adapters of the agents that are captured.
+/// Returns the adapters of the selected agents.
 pub(crate) fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static dyn Adapter>> {
     let wanted = |flavor: Flavor| {
         if args.agent.is_empty() {
@@ -295,18 +304,20 @@ pub(crate) fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'st
         .collect();
     if adapters.is_empty() {
         return Err(error_with_hint(
-            "no agent is captured",
-            format!("name some under `agents` in {}", app.config_path.display()),
+            "no agent is selected",
+            format!(
+                "add some to `agents` under [capture] in {}",
+                app.config_path.display()
+            ),
         ));
     }
     Ok(adapters)
 }
 
-/// Returns the folders that were asked for, or the usual ones.
+/// Returns the folders of --root, or else the default ones.
 pub(crate) fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&dyn Adapter]) -> Vec<Root> {
     if !args.root.is_empty() {
-        // The agents that are asked for are the adapters; which of them wrote a file, its content
-        // decides.
+        // The folder does not say which agent wrote a log, so the adapters inspect its content.
         let root = |path: &PathBuf| Root {
             path: path.clone(),
             flavor: None,
@@ -316,7 +327,7 @@ pub(crate) fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&dyn Adapter]) ->
     default_roots(app, adapters)
 }
 
-/// Returns the folders where the agents of this machine keep their logs.
+/// Returns the folders where the agents keep their logs, by configuration or by default.
 pub(crate) fn default_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Root> {
     let mut roots = Vec::new();
     for adapter in adapters {
@@ -333,8 +344,8 @@ pub(crate) fn default_roots(app: &App<'_>, adapters: &[&dyn Adapter]) -> Vec<Roo
     roots
 }
 
-/// Returns the folders that the configuration names, with `~` for the user's home. One that is not
-/// there is most likely a mistake, unlike the usual folder of an agent that is not installed.
+/// Expands `~` in configured folders, and warns of those that do not exist: they are probably
+/// mistakes, unlike the default folder of an agent that is not installed.
 fn configured_roots(app: &App<'_>, configured: &[PathBuf]) -> Vec<PathBuf> {
     let home = &app.environment.places.home;
     let expand = |path: &PathBuf| match path.strip_prefix("~") {
@@ -345,32 +356,21 @@ fn configured_roots(app: &App<'_>, configured: &[PathBuf]) -> Vec<PathBuf> {
     for missing in paths.iter().filter(|path| !path.exists()) {
         let file = app.config_path.display();
         let missing = missing.display();
-        say!("warning: {missing}, named under [roots] in {file}, does not exist");
+        say!("warning: {missing}, listed under [roots] in {file}, does not exist");
     }
     paths
 }
 
 pub(crate) fn threads(app: &App<'_>) -> usize {
     match app.config.capture.threads {
-        // One more than there are processors: a thread that is ahead of its turn waits.
+        // One more than there are processors, because batches are written in order and a thread
+        // that is ahead waits for its turn.
         0 => 1 + std::thread::available_parallelism().map_or(1, NonZero::get),
         threads => threads,
     }
 }
 
-fn progress_bar(app: &App<'_>, found: &Discovery) -> ProgressBar {
-    if !app.environment.stderr_is_terminal || found.sources.is_empty() {
-        return ProgressBar::hidden();
-    }
-    let style = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left, {msg}";
-    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-    match ProgressStyle::with_template(style) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
-fn report(sweep: &SweepReport, dry_run: bool) {
+fn print_sweep(sweep: &SweepReport, dry_run: bool) {
     let verb = if dry_run { "Would ingest" } else { "Ingested" };
     say!(
         "{verb} {} from {} ({}).",
@@ -379,58 +379,58 @@ fn report(sweep: &SweepReport, dry_run: bool) {
         format_bytes(sweep.read_bytes),
     );
     let mut notes = vec![
-        format!("{} discovered", sweep.discovered),
+        format!("{} found", sweep.discovered),
         format!("{} unchanged", sweep.skipped_unchanged),
     ];
     if sweep.gone > 0 {
-        notes.push(format!("{} gone, their records kept", sweep.gone));
+        notes.push(format!("{} deleted, their records kept", sweep.gone));
     }
     say!("Logs: {}.", notes.join(", "));
     match sweep.no_longer_in_source {
         0 => {}
-        1 => say!("1 record is no longer in its source; kept."),
-        lost => say!("{lost} records are no longer in their source; kept."),
+        1 => say!("Kept 1 record that is no longer in its log."),
+        lost => say!("Kept {lost} records that are no longer in their logs."),
     }
     let skipped: Vec<_> = sweep
         .skipped_lines
         .iter()
-        .map(|(why, lines)| format!("{lines} {why}"))
+        .map(|(reason, lines)| format!("{lines} {reason}"))
         .collect();
     if !skipped.is_empty() {
-        say!("Lines passed over: {}.", skipped.join(", "));
+        say!("Skipped lines: {}.", skipped.join(", "));
     }
     if !sweep.unknown.is_empty() {
         let kinds: Vec<_> = sweep.unknown.keys().take(5).cloned().collect();
-        say!("Entries of unknown kinds left out: {}.", kinds.join(", "));
+        say!("Skipped unknown entry types: {}.", kinds.join(", "));
     }
     if sweep.clamped > 0 {
         say!(
-            "Token counts or costs out of range, clamped: {}.",
+            "Clamped token counts or costs that were out of range: {}.",
             count(sweep.clamped, "response"),
         );
     }
     print_sweep_warnings(sweep);
     if sweep.failed > 0 {
         say!(
-            "error: {} could not be stored; the others were\nhint: `throughline doctor --deep` \
-             checks the store, `throughline doctor --repair` repairs it",
+            "error: {} could not be stored; the others were\nhint: run `throughline doctor --deep` \
+             to check the store, `throughline doctor --repair` to repair it",
             count(sweep.failed, "log"),
         );
     }
     if sweep.interrupted {
-        say!("Interrupted; run it again to go on.");
+        say!("Interrupted; run the command again to continue.");
     }
 }
 
-/// Says what could not be read.
+/// Prints a warning for each log that could not be read.
 pub(crate) fn print_sweep_warnings(sweep: &SweepReport) {
-    for trouble in sweep.trouble.iter().take(20) {
+    for trouble in sweep.trouble.iter().take(WARNINGS_MAX) {
         say!("warning: {}: {}", trouble.path.display(), trouble.why);
     }
-    if sweep.trouble.len() > 20 {
+    if sweep.trouble.len() > WARNINGS_MAX {
         say!(
-            "warning: and {} more; --json lists them all",
-            sweep.trouble.len() - 20
+            "warning: {} more logs could not be read; --json lists all of them",
+            sweep.trouble.len() - WARNINGS_MAX
         );
     }
 }

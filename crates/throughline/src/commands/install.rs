@@ -1,6 +1,5 @@
 //! `throughline install`
 
-use std::io::{BufRead, stdin};
 use std::path::{Path, PathBuf};
 
 use memory::Flavor;
@@ -16,38 +15,38 @@ use crate::output::table::count;
 use crate::output::text::TextStyle;
 use crate::output::{self, Exit, error_with_hint, say, say_styled};
 
-/// Tell the agents on this machine of Throughline
+/// Install Throughline into the coding agents on this machine
 ///
-/// Adds a hook and a server to the configuration of each agent, after showing what changes and asking.
-/// Every other byte of those files stays, and `throughline uninstall` brings them back as they were.
-/// Running it twice changes nothing.
+/// Adds hooks and an MCP server to the configuration of each agent, after showing the changes and
+/// asking for confirmation. The rest of the files is not changed, and `throughline uninstall` restores
+/// them byte for byte. Running it twice changes nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InstallArgs {
-    /// Only these agents; without any, those that are found on this machine
+    /// Only these agents [default: all agents found on this machine]
     #[arg(value_name = "AGENT", value_parser = parse_flavor)]
     agents: Vec<Flavor>,
 
     #[command(flatten)]
     apply: ApplyArgs,
 
-    /// Write the plugin for Claude Code, Codex CLI, Copilot CLI, Gemini CLI and opencode into this folder,
-    /// instead of changing anything
+    /// Write the plugin for Claude Code, Codex CLI, Copilot CLI, Gemini CLI and opencode to this
+    /// folder instead of installing
     #[arg(long, value_name = "DIR", conflicts_with = "agents")]
     plugin_dir: Option<PathBuf>,
 }
 
-/// How agents' files are changed.
+/// How changes to the agents' files are applied.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ApplyArgs {
-    /// Show what would change, and change nothing
+    /// Show what would change, without changing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
 
-    /// Print it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -62,8 +61,8 @@ pub(crate) fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
             let nothing = InstallPlan::default();
             output::print_json(&InstallReport::new(None, &agents, &nothing))?;
         }
-        say!("No agent was found that can be told of Throughline.");
-        say!("hint: name one: {}", integration_names());
+        say!("Found no agent into which Throughline can be installed.");
+        say!("hint: give the name of an agent: {}", integration_names());
         return Ok(Exit::NothingFound);
     }
     let program = Program::of(app.environment);
@@ -74,7 +73,7 @@ pub(crate) fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
     apply_plan(app, &args.apply, &mut record, &plan, &report, &INSTALL)
 }
 
-/// What the two commands say differently.
+/// The messages in which `install` and `uninstall` differ.
 pub(crate) struct InstallMessages {
     pub(crate) nothing: &'static str,
     pub(crate) question: &'static str,
@@ -84,14 +83,14 @@ pub(crate) struct InstallMessages {
 }
 
 const INSTALL: InstallMessages = InstallMessages {
-    nothing: "Nothing to change: the agents know of Throughline.",
-    question: "Change these files? [y/N]",
+    nothing: "Nothing to change: Throughline is already installed.",
+    question: "Change these files?",
     declined: "Nothing was changed.",
     done: "Changed",
     would: "Would change",
 };
 
-/// Shows a plan, asks, and carries it out.
+/// Shows a plan, asks for confirmation, and applies it.
 pub(crate) fn apply_plan(
     app: &App<'_>,
     how: &ApplyArgs,
@@ -136,21 +135,13 @@ pub(crate) fn apply_plan(
     })
 }
 
-/// Asks the person at the terminal.
+/// Asks whether to change the files that were shown.
 pub(crate) fn confirm(app: &App<'_>, question: &str) -> anyhow::Result<bool> {
-    if !app.environment.stderr_is_terminal || !app.environment.stdin_is_terminal {
-        return Err(error_with_hint(
-            "nobody is there to confirm it",
-            "add --yes, or see with --dry-run what would change",
-        ));
-    }
-    say(question);
-    let mut answer = String::new();
-    stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    let instead = "add --yes, or use --dry-run to see what would change";
+    app.confirm(question, instead, || {})
 }
 
-/// Returns the agents that were named, or those of this machine.
+/// Returns the agents with these names, or without names the agents on this machine.
 pub(crate) fn select_agents(
     app: &App<'_>,
     named: &[Flavor],
@@ -165,9 +156,9 @@ pub(crate) fn select_agents(
     for flavor in named {
         let Some(integration) = Integration::for_flavor(*flavor) else {
             return Err(error_with_hint(
-                format!("{} cannot be told of Throughline", flavor.title()),
+                format!("Throughline cannot be installed into {}", flavor.title()),
                 format!(
-                    "its sessions are read all the same; those that can are {}",
+                    "its sessions are read anyway; the agents with hooks are {}",
                     integration_names()
                 ),
             ));
@@ -182,11 +173,13 @@ fn integration_names() -> String {
     names.join(", ")
 }
 
-/// Agents start us without our options; what they start must find the same memory.
+/// Returns a note if a custom data folder is used: agents run hooks without our options, so only the
+/// environment can tell them of the folder.
 pub(crate) fn custom_home_note(app: &App<'_>) -> Option<String> {
     (app.home != app.environment.data_dir).then(|| {
         format!(
-            "Memory lies in {}: agents find it only when THROUGHLINE_HOME says so where they are started.",
+            "The data folder is {}. Set THROUGHLINE_HOME to it in the environment of the agents, or \
+             their hooks use the default folder.",
             app.home.display()
         )
     })
@@ -196,7 +189,7 @@ fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Exit> {
     plugin::write_plugin_files(folder)?;
     let folder = app.environment.cwd.join(folder);
     let folder = output::shell::quote(&folder.display().to_string());
-    say!("Wrote the plugin to {folder}. Install it with the agent's own commands:");
+    say!("Wrote the plugin to {folder}. Install it with the commands of the agents:");
     for line in [
         format!(
             "claude plugin marketplace add {folder} && claude plugin install throughline@throughline"
@@ -214,15 +207,15 @@ fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Exit> {
     }
     let program = Program::of(app.environment);
     if program.command != "throughline" {
-        say!("warning: throughline is not on PATH, where the plugin looks for it");
+        say!("warning: the plugin runs `throughline`, which is not on PATH");
     }
     Ok(Exit::Done)
 }
 
-/// What a plan comes to, for people and programs.
+/// A plan, formatted for people and for programs.
 #[derive(Serialize)]
 pub(crate) struct InstallReport<'a> {
-    /// How agents start us.
+    /// The command line of the hooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     #[serde(skip)]
@@ -288,7 +281,7 @@ impl<'a> InstallReport<'a> {
         if let (Some(command), Some(why)) = (&self.command, self.reason)
             && !self.changes.is_empty()
         {
-            say!("They start `{command}`: {why}.");
+            say!("They will run `{command}`: {why}.");
         }
         let paint = TextStyle {
             color: app.environment.color && app.environment.stderr_is_terminal,
@@ -300,7 +293,7 @@ impl<'a> InstallReport<'a> {
         }
         for refusal in &self.plan.skipped {
             say!(
-                "warning: {} is left as it is: {}",
+                "warning: {} was not changed: {}",
                 refusal.path.display(),
                 refusal.reason
             );

@@ -10,20 +10,21 @@ use crate::commands::encrypt::format_key_place;
 use crate::keychain::SystemKeychain;
 use crate::output::{self, Exit};
 
-/// Say where the key of the store lies, or keep a copy of it
+/// Show where the encryption key is, or copy it
 ///
-/// The key itself is never printed: what is printed ends up in terminals' histories and in agents' logs.
+/// The key itself is never printed, because printed text ends up in terminal histories and in the logs
+/// of agents.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyArgs {
-    /// Write a copy of the key to this new file, to be kept away from this machine
+    /// Write a copy of the key to this new file, to be stored on another machine
     #[arg(long, value_name = "FILE", conflicts_with = "take_from")]
     copy_to: Option<PathBuf>,
 
-    /// Open the store with the key in this file from now on
+    /// Use the key in this file from now on
     #[arg(long, value_name = "FILE")]
     take_from: Option<PathBuf>,
 
-    /// Print it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -69,7 +70,7 @@ fn copy_key(app: &App<'_>, file: &std::path::Path) -> anyhow::Result<Exit> {
     match store::seal::copy_key(&app.home, &SystemKeychain, file)? {
         Some(id) => {
             say!(
-                "Wrote key {id} to {}. Move it away from this machine.",
+                "Wrote key {id} to {}. Move the file to another machine.",
                 file.display()
             );
             Ok(Exit::Done)

@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands, one file each, and what they share: [`App`] and the parsing of common arguments.
 
 pub(crate) mod backup;
 pub(crate) mod blame;
@@ -22,7 +22,7 @@ pub(crate) mod injections;
 pub(crate) mod install;
 pub(crate) mod key;
 pub(crate) mod mcp;
-pub(crate) mod own;
+pub(crate) mod model_calls;
 pub(crate) mod pin;
 pub(crate) mod prefer;
 pub(crate) mod redact;
@@ -56,16 +56,16 @@ use crate::environment::Environment;
 use crate::keychain::SystemKeychain;
 use crate::output::{Exit, error_with_hint, time};
 
-/// How many workspaces are compared with a part of a name.
+/// At most this many workspaces are compared with the argument of `--workspace`.
 const WORKSPACE_MATCHES_MAX: usize = 1000;
 
-/// What every command works with.
+/// The environment, the configuration and the data folder, which every command gets.
 #[derive(Debug)]
 pub(crate) struct App<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) config: Config,
     pub(crate) config_path: PathBuf,
-    /// The folder of everything we write.
+    /// The data folder: the store and everything else that Throughline writes.
     pub(crate) home: PathBuf,
 }
 
@@ -79,9 +79,9 @@ pub(crate) fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> 
     } else {
         &environment.config_dir
     };
-    let usual = config_dir.join("config.toml");
-    let config = Config::load(cli.config.as_deref(), &usual)?;
-    let config_path = cli.config.clone().unwrap_or(usual);
+    let default_path = config_dir.join("config.toml");
+    let config = Config::load(cli.config.as_deref(), &default_path)?;
+    let config_path = cli.config.clone().unwrap_or(default_path);
     let app = App {
         environment,
         config,
@@ -89,7 +89,7 @@ pub(crate) fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> 
         home,
     };
     if needs_exclusive_store(&cli.command) && daemon::stop_background(&app.home) {
-        say!("Stopped the daemon, which is started again when it is needed.");
+        say!("Stopped the daemon; the next hook starts it again.");
     }
     cli.command.run(&app)
 }
@@ -159,7 +159,7 @@ commands! {
     Completions(completions::CompletionsArgs) => completions::run,
 }
 
-/// Says whether a command puts another file in the place of the store.
+/// Returns whether a command replaces the file of the store, which nothing else may have open.
 fn needs_exclusive_store(command: &Command) -> bool {
     match command {
         Command::Restore(_) | Command::Encrypt(_) | Command::Decrypt(_) | Command::Rekey(_) => true,
@@ -169,23 +169,21 @@ fn needs_exclusive_store(command: &Command) -> bool {
 }
 
 impl App<'_> {
-    /// Opens the store, making it when there is none.
+    /// Opens the store, and creates it if it does not exist.
     pub(crate) fn open(&self) -> anyhow::Result<Store> {
         let opened = Store::open_with(&self.home, &SystemKeychain);
         let store = self.with_open_context(opened)?;
         match store.recovered() {
             None => {}
             Some(SwapRecovery::Finished) => {
-                say!("Finished an exchange of the store that was interrupted.");
+                say!("Finished replacing the store, which had been interrupted.");
             }
             Some(SwapRecovery::RolledBack) => {
-                say!(
-                    "Undid an exchange of the store that was interrupted; the store is as before."
-                );
+                say!("Rolled back an interrupted replacement of the store; nothing was lost.");
             }
         }
         if let Err(error) = store.remove_safety_copy(Some(self.environment.now)) {
-            tracing::warn!(%error, "the safety copy is not removed");
+            tracing::warn!(%error, "cannot remove the safety copy");
         }
         Ok(store)
     }
@@ -194,16 +192,16 @@ impl App<'_> {
         opened.with_context(|| format!("cannot open the store in {}", self.home.display()))
     }
 
-    /// Opens the store of somebody who has ingested before.
+    /// Opens the store, and fails if it does not exist. Falls back to read-only access where
+    /// nothing can be written.
     pub(crate) fn open_existing(&self) -> anyhow::Result<Store> {
         if !self.has_store() {
             return Err(error_with_hint(
-                format!("there is no memory in {} yet", self.home.display()),
-                "run `throughline ingest` first",
+                format!("there is no store in {}", self.home.display()),
+                "run `throughline ingest` to create it",
             ));
         }
         match self.open() {
-            // Whoever only asks needs no more than to read.
             Err(error) if is_read_only(&error) => {
                 self.with_open_context(Store::open_to_read_with(&self.home, &SystemKeychain))
             }
@@ -211,10 +209,10 @@ impl App<'_> {
         }
     }
 
-    /// Returns what answers to agents depend on.
+    /// Returns the settings that answers to agents depend on.
     pub(crate) fn serve_settings(&self) -> ::serve::ServeSettings {
-        let compacts = self.environment.compaction;
-        let compacts = compacts.unwrap_or(self.config.compaction.enabled);
+        let compaction = self.environment.compaction;
+        let compaction = compaction.unwrap_or(self.config.compaction.enabled);
         ::serve::ServeSettings {
             injection: self
                 .config
@@ -225,14 +223,14 @@ impl App<'_> {
             mcp: ::serve::McpSettings {
                 write: self.config.mcp.write.clone(),
             },
-            compaction: compacts.then(|| self.config.compaction.limits()),
+            compaction: compaction.then(|| self.config.compaction.limits()),
             summary: None,
             model_provider: None,
         }
     }
 
-    /// Opens the store of somebody who asks and is in a hurry. Whatever is not as it mostly is, the usual way
-    /// deals with and reports.
+    /// Opens the store for a single query, without the checks of [`App::open`]. If that fails for
+    /// any reason, opens it the usual way, which repairs or reports the problem.
     pub(crate) fn open_for_query(&self) -> anyhow::Result<Store> {
         match Store::open_to_ask(&self.home) {
             Ok(Some(store)) => Ok(store),
@@ -240,26 +238,23 @@ impl App<'_> {
         }
     }
 
-    /// Reads a time on the command line.
+    /// Parses a time argument.
     pub(crate) fn parse_time_arg(&self, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
         text.map(|text| time::parse_time(text, self.environment.now, &self.environment.zone))
             .transpose()
             .map_err(|error| {
-                error_with_hint(
-                    error,
-                    "the time is read in your own zone unless it names one",
-                )
+                error_with_hint(error, "times without a zone are in your local time zone")
             })
     }
 
-    /// Returns the workspace around the current folder, as sessions there have it.
+    /// Returns the workspace of the current folder, with aliases applied.
     pub(crate) fn current_workspace(&self) -> Workspace {
         let here = capture::git::workspace_of(&self.environment.cwd);
         self.config.scope().resolve_alias(here)
     }
 
-    /// Returns the workspace that a part of its address or folder names, else the one around the
-    /// current folder; by the key the store knows it by.
+    /// Returns the workspace whose address or folder contains `part`, or without `part` the
+    /// workspace of the current folder.
     pub(crate) fn find_workspace(
         &self,
         store: &Store,
@@ -290,35 +285,57 @@ impl App<'_> {
         let keys: Vec<_> = examples.map(|workspace| workspace.key).collect();
         Err(if keys.is_empty() {
             error_with_hint(
-                format!("no workspace has {part:?} in its address or folder"),
-                "`throughline sessions --json` shows the workspaces that are known",
+                format!("no workspace matches {part:?}"),
+                "`throughline sessions --json` lists the known workspaces",
             )
         } else {
             error_with_hint(
-                format!("several workspaces have {part:?} in their address or folder"),
-                format!("such as {}", keys.join(", ")),
+                format!("several workspaces match {part:?}"),
+                format!("use one of {}", keys.join(", ")),
             )
         })
     }
 
-    /// Says whether there is a store, or what is left of one.
+    /// Asks a yes-or-no question in the terminal. Fails if nobody can answer; `instead` is then the
+    /// hint. `show` prints what the question is about.
+    pub(crate) fn confirm(
+        &self,
+        question: &str,
+        instead: &str,
+        show: impl FnOnce(),
+    ) -> anyhow::Result<bool> {
+        if !self.environment.stderr_is_terminal || !self.environment.stdin_is_terminal {
+            return Err(error_with_hint(
+                "cannot ask for confirmation: this is not a terminal",
+                instead,
+            ));
+        }
+        show();
+        say!("{question} [y/N]");
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+
+    /// Returns whether there is a store. A write-ahead log without its database counts, because a
+    /// repair may recover from it.
     pub(crate) fn has_store(&self) -> bool {
         let path = Store::database_path(&self.home);
         path.exists() || path.with_extension("db-wal").exists()
     }
 }
 
-/// Says whether nothing can be written where the store lies.
+/// Returns whether an error means that the store can only be read.
 pub(crate) fn is_read_only(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<store::Error>()
         .is_some_and(store::Error::is_read_only)
 }
 
-/// Reads an agent's name on the command line.
+/// Parses the name of an agent.
 pub(crate) fn parse_flavor(name: &str) -> Result<Flavor, String> {
     Flavor::from_name(name).ok_or_else(|| {
         let known: Vec<_> = Flavor::ALL.iter().map(|flavor| flavor.name()).collect();
-        format!("no agent is called that; known are {}", known.join(", "))
+        format!("unknown agent; known agents: {}", known.join(", "))
     })
 }

@@ -5,9 +5,9 @@ use crate::commands::encrypt::{KeyFileArgs, print_step, report_conversion};
 use crate::keychain::SystemKeychain;
 use crate::output::Exit;
 
-/// Encrypt the store with a new key
+/// Change the encryption key of the store
 ///
-/// Also moves a key from a file to the keychain, or from there to a file.
+/// This also moves the key between the keychain and a key file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RekeyArgs {
     #[command(flatten)]

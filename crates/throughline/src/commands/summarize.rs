@@ -13,29 +13,29 @@ use crate::model;
 use crate::output::text::sanitize;
 use crate::output::{self, Exit, error_with_hint};
 
-/// Write the running summary of a session now
+/// Update the running summary of a session
 ///
-/// Without a model the records themselves are summed up. With one, it edits the summary that is there; what
-/// it may spend in a day is in the configuration. If anything goes wrong the old summary stays.
+/// A configured model edits the existing summary, within the daily budget of the configuration. Without
+/// a model the summary is extracted from the records. If anything fails, the old summary is kept.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SummarizeArgs {
-    /// A session's id or the beginning of it
+    /// The id of a session, or a prefix of it
     #[arg(value_name = "SESSION")]
     id: String,
 
-    /// Let the configured model write it
+    /// Use the configured model, and fail if there is none
     #[arg(long, conflicts_with = "embedded")]
     model: bool,
 
-    /// Write it without a model, even if one is configured
+    /// Do not use a model, even if one is configured
     #[arg(long)]
     embedded: bool,
 
-    /// Print what would be written without a model, and write nothing
+    /// Print the summary without a model, and write nothing
     #[arg(long, conflicts_with = "model")]
     dry_run: bool,
 
-    /// Print what was done as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -49,8 +49,8 @@ pub(crate) fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Exit> {
     }
     if store.is_encrypted() {
         return Err(error_with_hint(
-            "the store is encrypted, and a summary would lie beside it in plain text",
-            "--dry-run prints what would be written",
+            "the store is encrypted, but a summary would be a plain text file",
+            "use --dry-run to print the summary instead",
         ));
     }
     let configured = app.config.model.destination().is_some();
@@ -126,7 +126,7 @@ fn report_summary(
     let used = done.usage;
     if used.total() > 0 {
         say!(
-            "{} edits; {} tokens in, {} out, {} read from cache, {} written to it.",
+            "{} edits; {} tokens in, {} out, {} cache read, {} cache write.",
             done.edits,
             format_tokens(used.input),
             format_tokens(used.output),
@@ -135,7 +135,7 @@ fn report_summary(
         );
     }
     for denied in &done.denied {
-        say!("Denied: {}.", sanitize(denied));
+        say!("Rejected: {}.", sanitize(denied));
     }
     Ok(Exit::Done)
 }
@@ -150,13 +150,13 @@ fn report_declined(session: &SessionId, declined: SummaryError) -> anyhow::Resul
             "try again in a minute"
         }
         SummaryError::ModelUnavailable(_) => {
-            "--embedded writes it without a model; `throughline usage --own` shows what was spent"
+            "use --embedded to write it without a model; `throughline usage --own` shows the spending"
         }
         SummaryError::NoEdits { denied } => {
             for denied in denied {
-                say!("Denied: {}.", sanitize(denied));
+                say!("Rejected: {}.", sanitize(denied));
             }
-            "--embedded writes it without a model"
+            "use --embedded to write it without a model"
         }
         _ => return Err(declined.into()),
     };

@@ -9,19 +9,19 @@ use crate::output::{self, Exit};
 
 /// Show the running summary of a session
 ///
-/// The summary of a live session is kept current by `ingest` and `watch`; `summarize` makes one of any
+/// `ingest`, `watch` and the daemon update the summaries of live sessions; `summarize` writes one for any
 /// session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SummaryArgs {
-    /// A session's id or the beginning of it
+    /// The id of a session, or a prefix of it
     #[arg(value_name = "SESSION")]
     id: String,
 
-    /// Print where it lies instead
+    /// Print the path of the summary instead
     #[arg(long, conflicts_with = "json")]
     path: bool,
 
-    /// Print it as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
@@ -32,7 +32,7 @@ pub(crate) fn run(app: &App<'_>, args: &SummaryArgs) -> anyhow::Result<Exit> {
     let Some(stored) = store.summary(&session.id)? else {
         say!("{} has no summary yet.", session.id);
         say!(
-            "hint: `throughline summarize {}` makes one",
+            "hint: run `throughline summarize {}` to write one",
             session.id.native()
         );
         return Ok(Exit::NothingFound);

@@ -1,4 +1,4 @@
-//! The `[hook]` section, and what a hook reads of the rest.
+//! The `[hook]` section, and the parts of the configuration that a hook reads.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ impl Default for HookConfig {
     }
 }
 
-/// As much of the configuration as an answer depends on. The rest, such as the list of prices, takes longer
-/// to read than an answer.
+/// The sections that the answer to a hook depends on. Parsing the others, above all the price list,
+/// would take longer than answering.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct HookAnswerConfig {
@@ -33,9 +33,9 @@ pub(crate) struct HookAnswerConfig {
 }
 
 impl HookAnswerConfig {
-    /// Reads a file. One that was asked for must be there; the usual one need not.
-    pub(crate) fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
-        Ok(super::read_toml(asked, usual)?.unwrap_or_default())
+    /// Loads the sections. A file that was asked for must exist; the default file need not.
+    pub(crate) fn load(asked: Option<&Path>, default_path: &Path) -> anyhow::Result<Self> {
+        Ok(super::read_toml(asked, default_path)?.unwrap_or_default())
     }
 
     pub(crate) fn settings(&self, injection_off: bool) -> serve::ServeSettings {
@@ -48,19 +48,19 @@ impl HookAnswerConfig {
     }
 }
 
-/// What a daemon needs of the environment for the model that the configuration names.
+/// Which environment variables a daemon needs for the configured model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ModelEnvironment {
-    /// A model is asked.
+    /// A model is configured and enabled.
     pub(crate) is_used: bool,
-    /// The variable with its key; empty where none is named.
+    /// The variable that holds the API key; empty if none is configured.
     pub(crate) key_variable: String,
-    /// It is another program, which reads variables of its own.
+    /// The model is a program, which reads variables of its own.
     pub(crate) is_program: bool,
 }
 
 impl ModelEnvironment {
-    /// Reads them from a configuration file. One that cannot be read names no model.
+    /// Loads them from a configuration file. A file that cannot be parsed configures no model.
     pub(crate) fn load(config: &Path) -> Self {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -70,7 +70,7 @@ impl ModelEnvironment {
         let model = match super::read_toml::<WithModel>(None, config) {
             Ok(config) => config.unwrap_or_default().model,
             Err(error) => {
-                tracing::debug!(%error, "the daemon is started without a model's variables");
+                tracing::debug!(%error, "cannot read [model]; its variables are not passed on");
                 return Self::default();
             }
         };

@@ -1,5 +1,6 @@
 //! Output to people and programs. Data goes to standard output, messages go to standard error.
 
+pub(crate) mod progress;
 pub(crate) mod shell;
 pub(crate) mod table;
 pub(crate) mod text;
@@ -17,7 +18,7 @@ macro_rules! say {
     };
 }
 
-/// How a command ended.
+/// How a command ended. The exit status is part of the interface: scripts rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
@@ -37,7 +38,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error together with the way out of it.
+/// An error with a hint on how to resolve it.
 #[derive(Debug)]
 pub(crate) struct HintedError {
     pub(crate) error: String,
@@ -52,7 +53,7 @@ impl std::fmt::Display for HintedError {
 
 impl std::error::Error for HintedError {}
 
-/// Returns an error that says what to do.
+/// Returns an error with a hint on what to do next.
 pub(crate) fn error_with_hint(error: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     HintedError {
         error: error.into(),
@@ -61,9 +62,9 @@ pub(crate) fn error_with_hint(error: impl Into<String>, hint: impl Into<String>)
     .into()
 }
 
-/// Prints an error, its causes and the way out of it, and returns the exit status.
+/// Prints an error, its causes and a hint, and returns the exit status.
 pub(crate) fn report_error(error: &anyhow::Error) -> Exit {
-    // The reader of a pipe has left (`throughline show X | head`): nothing is wrong.
+    // The reader of a pipe has closed it, as in `throughline show X | head`; that is not an error.
     if error.chain().any(is_broken_pipe) {
         return Exit::Done;
     }
@@ -80,8 +81,8 @@ pub(crate) fn report_error(error: &anyhow::Error) -> Exit {
     Exit::Failed
 }
 
-/// Prints what is wrong with the command line, or the help that was asked for, and returns the exit
-/// status. An argument that a terminal would obey is made harmless; then there are no colours.
+/// Prints an error in the command line, or the help that was asked for, and returns the exit status.
+/// If an argument contains control characters, they are replaced and the message has no colors.
 pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     let plain = error.render().to_string();
     let printed = if sanitize(&plain) == plain {
@@ -97,8 +98,8 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Returns an error with its causes. Many errors tell their cause themselves, and what stands in the
-/// message already is not told again.
+/// Returns the message of an error with its causes. Many errors already contain the text of their
+/// cause, which is then not repeated.
 fn error_message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -123,45 +124,50 @@ fn hint_for(error: &anyhow::Error) -> Option<String> {
         .find_map(|cause| cause.downcast_ref::<store::Error>())?;
     match cause {
         store::Error::TooNew { .. } => {
-            Some("update throughline, or use another folder with --home".to_owned())
+            Some("update throughline, or choose another folder with --home".to_owned())
         }
         store::Error::NotAStore { .. } => Some(
-            "if it was one, `throughline doctor --repair` salvages it; else move that file away, or \
-             use another folder with --home"
+            "if it is a damaged store, run `throughline doctor --repair`; otherwise move the file \
+             away, or choose another folder with --home"
                 .to_owned(),
         ),
         store::Error::InUse { .. } => {
-            Some("wait for the other throughline, or stop it, and try again".to_owned())
+            Some("wait for the other throughline process or stop it, then try again".to_owned())
         }
-        store::Error::UnsafeFolder { fix, .. } => Some(format!("run `{fix}`, or use another folder with --home")),
+        store::Error::UnsafeFolder { fix, .. } => Some(format!(
+            "run `{fix}`, or choose another folder with --home"
+        )),
         store::Error::IsAnExport { path } => {
-            Some(format!("`throughline import {}` reads it", path.display()))
+            Some(format!(
+            "use `throughline import {}` instead",
+            path.display()
+        ))
         }
-        store::Error::NotAFile { .. } => Some("name a file that `throughline backup` wrote".to_owned()),
+        store::Error::NotAFile { .. } => Some("give a file that `throughline backup` wrote".to_owned()),
         store::Error::ForeignSchema { .. } => Some(
-            "it was changed after `throughline backup` wrote it, or comes from somewhere else; the \
-             store is as it was"
+            "it was changed after `throughline backup` wrote it, or was not written by it; the store \
+             was not changed"
                 .to_owned(),
         ),
-        store::Error::AlreadyExists { .. } => Some("name another file".to_owned()),
-        store::Error::InvalidFile { .. } => Some("the store is as it was".to_owned()),
+        store::Error::AlreadyExists { .. } => Some("choose another file".to_owned()),
+        store::Error::InvalidFile { .. } => Some("the store was not changed".to_owned()),
         store::Error::Encryption(error) => hint_for_key(error),
         cause if cause.is_corrupt() => Some(
-            "`throughline doctor --repair` salvages what can be read, and keeps the damaged file"
+            "run `throughline doctor --repair`; it recovers what can be read and keeps the damaged file"
                 .to_owned(),
         ),
         cause if cause.is_disk_full() => {
-            Some("nothing is lost: free some space and run the command again".to_owned())
+            Some("no stored data was lost; free some space and run the command again".to_owned())
         }
         cause if cause.is_disk_failure() => Some(
-            "the disk, a quota or a limit refused; nothing that was stored is lost: see to it and \
-             run the command again"
+            "the disk failed, or a quota or limit was reached; no stored data was lost. Resolve that \
+             and run the command again"
                 .to_owned(),
         ),
         cause if cause.is_read_only() => {
-            Some("check the owner and the permissions of the folder and of what is in it".to_owned())
+            Some("check the owner and the permissions of the folder and the files in it".to_owned())
         }
-        store::Error::Io { .. } => Some("check the folder's owner and permissions".to_owned()),
+        store::Error::Io { .. } => Some("check the owner and the permissions of the folder".to_owned()),
         _ => None,
     }
 }
@@ -170,20 +176,18 @@ fn hint_for_key(error: &store::seal::EncryptionError) -> Option<String> {
     use store::seal::EncryptionError;
     let hint = match error {
         EncryptionError::NotBuilt { .. } => {
-            "build Throughline with its feature `encryption`, as docs/design/encryption.md says"
+            "build Throughline with the feature `encryption`; see docs/design/encryption.md"
         }
         EncryptionError::NoKey { .. } => {
-            "`throughline key --take-from FILE` opens it with a copy of the key; if there is none \
-             left, move the store away and `throughline ingest` reads the agents' logs again"
+            "run `throughline key --take-from FILE` with a copy of the key; without a copy, move the \
+             store away and run `throughline ingest` to read the agents' logs again"
         }
-        EncryptionError::WrongKey { .. } => {
-            "nothing was changed; name the file that holds the right key"
-        }
+        EncryptionError::WrongKey { .. } => "nothing was changed; give the file with the right key",
         EncryptionError::KeyFile { .. } => {
-            "a key file is readable by its owner alone and lies outside of the store's folder"
+            "a key file must be readable by its owner only and outside of the store's folder"
         }
         EncryptionError::Keychain(_) => {
-            "a machine without a desktop often has no keychain: use --key-file FILE"
+            "machines without a desktop often have no keychain; use --key-file FILE"
         }
         EncryptionError::NoRandomness(_) => return None,
     };
@@ -191,18 +195,18 @@ fn hint_for_key(error: &store::seal::EncryptionError) -> Option<String> {
 }
 
 /// Prints a message to standard error. Messages quote file names, arguments and text from logs, so
-/// control characters are replaced here, once for all of them.
+/// this is the one place that replaces control characters.
 pub(crate) fn say(text: &str) {
     say_styled(&sanitize(text));
 }
 
-/// Prints a message that holds colour codes. Its author has made the quoted parts safe.
+/// Prints a message that contains color codes. The caller has sanitized the quoted parts.
 pub(crate) fn say_styled(text: &str) {
-    // With standard error closed there is no way left to report that.
-    let _unwritable = writeln!(io::stderr(), "{text}");
+    // If standard error is closed, there is no way to report that.
+    writeln!(io::stderr(), "{text}").ok();
 }
 
-/// Prints a value as JSON on a line of its own.
+/// Prints a value as one line of JSON to standard output.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, value)?;

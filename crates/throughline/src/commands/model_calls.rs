@@ -1,4 +1,4 @@
-//! `throughline usage --own`: the ledger of the models that Throughline itself asked.
+//! `throughline usage --own`: the requests that Throughline itself sent to the configured model.
 
 use std::io::{Write, stdout};
 
@@ -31,11 +31,11 @@ pub(crate) fn run(
             "daily_usd": limits.daily_usd,
         }))?;
     } else if calls.is_empty() {
-        say!("Throughline itself has asked no model.");
+        say!("Throughline has not sent requests to a model.");
     } else {
         print(app, &calls)?;
         say!(
-            "Today: {} of {} tokens, ${:.4} of ${:.2}.",
+            "Used today: {} of {} tokens, ${:.4} of ${:.2}.",
             format_tokens(today.tokens),
             format_tokens(limits.daily_tokens),
             today.usd,
