@@ -12,8 +12,9 @@ use crate::output::{self, Exit, error_with_hint};
 
 /// Copy the store to a file
 ///
-/// The store may be in use meanwhile. The copy is consistent and is verified before the file appears. A
-/// copy of an encrypted store is encrypted with the same key, which the copy does not contain.
+/// The store may be in use meanwhile. The copy is consistent and is verified before the file
+/// appears. A copy of an encrypted store is encrypted with the same key, which the copy does not
+/// contain.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackupArgs {
     /// The file to write

@@ -21,8 +21,8 @@ use crate::output::{self, Exit};
 
 /// Check the store and the agents' setup
 ///
-/// Shows when the agents will delete their logs, where Throughline is installed, and what leaves this
-/// machine. The exit status is 2 if there is a problem.
+/// Shows when the agents will delete their logs, where Throughline is installed, and what leaves
+/// this machine. The exit status is 2 if there is a problem.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
     /// Also verify the checksum of every stored text
@@ -31,8 +31,8 @@ pub(crate) struct DoctorArgs {
 
     /// Rebuild a damaged store from what can be read
     ///
-    /// The damaged store is kept beside the new one. The report lists what was lost; the next `ingest`
-    /// reads the affected logs again. No other process may use the store meanwhile.
+    /// The damaged store is kept beside the new one. The report lists what was lost; the next
+    /// `ingest` reads the affected logs again. No other process may use the store meanwhile.
     #[arg(long)]
     repair: bool,
 

@@ -12,9 +12,9 @@ use crate::output::{Exit, error_with_hint, say};
 
 /// Encrypt the store
 ///
-/// Generates a key, copies everything into an encrypted file, verifies the copy, and replaces the store
-/// with it. If that is interrupted, the store stays readable and the next command finishes or rolls
-/// back. The key is put into the system keychain unless --key-file is given.
+/// Generates a key, copies everything into an encrypted file, verifies the copy, and replaces the
+/// store with it. If that is interrupted, the store stays readable and the next command finishes or
+/// rolls back. The key is put into the system keychain unless --key-file is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EncryptArgs {
     #[command(flatten)]

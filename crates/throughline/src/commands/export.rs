@@ -229,8 +229,8 @@ impl ArchivedLog {
     }
 }
 
-/// Returns the archived logs of a session by path. A log that was moved is archived under both paths;
-/// only the longer one is returned.
+/// Returns the archived logs of a session by path. A log that was moved is archived under both
+/// paths; only the longer one is returned.
 fn archived_logs(
     store: &Store,
     session: &Session,

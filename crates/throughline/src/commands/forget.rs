@@ -15,8 +15,8 @@ use crate::output::{self, Exit, error_with_hint, say, time};
 /// Delete records, sessions or a workspace for good
 ///
 /// Forgotten records are erased from every byte of the store, together with the facts that were
-/// extracted from them, and are not ingested again. The agents' own logs are not changed. If several
-/// filters are given, all of them must match.
+/// extracted from them, and are not ingested again. The agents' own logs are not changed. If
+/// several filters are given, all of them must match.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ForgetArgs {
     /// Records and sessions, by id or id prefix; a session includes its subagents

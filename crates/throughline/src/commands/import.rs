@@ -20,8 +20,8 @@ const PROGRESS: &str = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta}
 
 /// Import a file that `throughline export` wrote
 ///
-/// Every text is redacted again. Records that are already in the store are not changed, so an import
-/// can be repeated or continued after an interruption.
+/// Every text is redacted again. Records that are already in the store are not changed, so an
+/// import can be repeated or continued after an interruption.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImportArgs {
     /// The file to read; - reads standard input
@@ -30,8 +30,9 @@ pub(crate) struct ImportArgs {
 
     /// Trust what the file says about you: your statements, preferences and pins
     ///
-    /// Files that this store exported are always trusted. From other stores, the user's statements are
-    /// imported with the lowest trust, preferences and corrections as notes, and nothing is pinned.
+    /// Files that this store exported are always trusted. From other stores, the user's statements
+    /// are imported with the lowest trust, preferences and corrections as notes, and nothing is
+    /// pinned.
     #[arg(long)]
     trust: bool,
 

@@ -30,9 +30,9 @@ const WARNINGS_MAX: usize = 20;
 /// Read the agents' session logs into the store
 ///
 /// Finds the logs of the agents on this machine, reads what is new, removes secrets and stores the
-/// rest. Then it updates the running summaries of live sessions, writes digests and extracts facts for
-/// finished sessions, and applies the retention settings. Running it twice changes nothing; after an
-/// interruption it continues where it stopped.
+/// rest. Then it updates the running summaries of live sessions, writes digests and extracts facts
+/// for finished sessions, and applies the retention settings. Running it twice changes nothing;
+/// after an interruption it continues where it stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct IngestArgs {
     /// Find and parse the logs, but store nothing
@@ -275,8 +275,8 @@ fn run_pending_follow_ups(app: &App<'_>, store: &Store, args: &LogArgs, stop: &A
     }
 }
 
-/// Returns a flag that Ctrl-C sets. Commands then finish what they are writing and exit; the next run
-/// continues.
+/// Returns a flag that Ctrl-C sets. Commands then finish what they are writing and exit; the next
+/// run continues.
 pub(crate) fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

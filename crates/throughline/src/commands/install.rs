@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::commands::{App, parse_flavor};
 use crate::install::agents::{INTEGRATIONS, Integration};
+use crate::install::manifest::InstallManifest;
 use crate::install::plan::ConfigFileChange;
 use crate::install::program::Program;
-use crate::install::record::InstallManifest;
-use crate::install::{self, InstallPlan, SkippedFile, apply, plugin, show};
+use crate::install::{self, InstallPlan, SkippedFile, apply, diff, plugin};
 use crate::output::table::count;
 use crate::output::text::TextStyle;
 use crate::output::{self, Exit, error_with_hint, say, say_styled};
@@ -18,8 +18,8 @@ use crate::output::{self, Exit, error_with_hint, say, say_styled};
 /// Install Throughline into the coding agents on this machine
 ///
 /// Adds hooks and an MCP server to the configuration of each agent, after showing the changes and
-/// asking for confirmation. The rest of the files is not changed, and `throughline uninstall` restores
-/// them byte for byte. Running it twice changes nothing.
+/// asking for confirmation. The rest of the files is not changed, and `throughline uninstall`
+/// restores them byte for byte. Running it twice changes nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InstallArgs {
     /// Only these agents [default: all agents found on this machine]
@@ -66,11 +66,11 @@ pub(crate) fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::NothingFound);
     }
     let program = Program::of(app.environment);
-    let mut record = InstallManifest::load(&app.home)?;
-    let mut plan = install::plan_install(&agents, &app.environment.places, &program, &record);
+    let mut manifest = InstallManifest::load(&app.home)?;
+    let mut plan = install::plan_install(&agents, &app.environment.places, &program, &manifest);
     plan.notes.extend(custom_home_note(app));
     let report = InstallReport::new(Some(&program), &agents, &plan);
-    apply_plan(app, &args.apply, &mut record, &plan, &report, &INSTALL)
+    apply_plan(app, &args.apply, &mut manifest, &plan, &report, &INSTALL)
 }
 
 /// The messages in which `install` and `uninstall` differ.
@@ -94,7 +94,7 @@ const INSTALL: InstallMessages = InstallMessages {
 pub(crate) fn apply_plan(
     app: &App<'_>,
     how: &ApplyArgs,
-    record: &mut InstallManifest,
+    manifest: &mut InstallManifest,
     plan: &InstallPlan,
     report: &InstallReport<'_>,
     words: &InstallMessages,
@@ -116,7 +116,7 @@ pub(crate) fn apply_plan(
             return Ok(Exit::NothingFound);
         }
         for change in &plan.changes {
-            apply::apply_change(&app.home, record, change)?;
+            apply::apply_change(&app.home, manifest, change)?;
         }
         applied = true;
         if !how.json {
@@ -173,8 +173,8 @@ fn integration_names() -> String {
     names.join(", ")
 }
 
-/// Returns a note if a custom data folder is used: agents run hooks without our options, so only the
-/// environment can tell them of the folder.
+/// Returns a note if a custom data folder is used: agents run hooks without our options, so only
+/// the environment can tell them of the folder.
 pub(crate) fn custom_home_note(app: &App<'_>) -> Option<String> {
     (app.home != app.environment.data_dir).then(|| {
         format!(
@@ -289,7 +289,7 @@ impl<'a> InstallReport<'a> {
         for change in &self.plan.changes {
             let path = change.path.display();
             say!("\n  {} {path}", change_action(change));
-            say_styled(show::diff(change, paint).trim_end());
+            say_styled(diff::format_diff(change, paint).trim_end());
         }
         for refusal in &self.plan.skipped {
             say!(
@@ -318,7 +318,7 @@ impl<'a> FileChangeReport<'a> {
             agent: change.agent,
             file: &change.path,
             action: change_action(change),
-            diff: show::diff(change, TextStyle { color: false }),
+            diff: diff::format_diff(change, TextStyle { color: false }),
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::output::{self, Exit};
 
 /// Show where the encryption key is, or copy it
 ///
-/// The key itself is never printed, because printed text ends up in terminal histories and in the logs
-/// of agents.
+/// The key itself is never printed, because printed text ends up in terminal histories and in the
+/// logs of agents.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyArgs {
     /// Write a copy of the key to this new file, to be stored on another machine

@@ -9,8 +9,8 @@ use crate::output::{Exit, error_with_hint};
 
 /// Show a fact, a record or a text to every session
 ///
-/// A pinned fact is shown once in every session of its workspace, whatever its prompts are about, and is
-/// never removed by retention.
+/// A pinned fact is shown once in every session of its workspace, whatever its prompts are about,
+/// and is never removed by retention.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PinArgs {
     /// The id of a fact or a record, or a text

@@ -8,8 +8,8 @@ use crate::output::Exit;
 
 /// Save a preference: how you want things done
 ///
-/// Agents see a preference when a prompt is about it, before other facts and marked as yours; a pinned
-/// preference is shown to every session. Agents cannot save or change preferences.
+/// Agents see a preference when a prompt is about it, before other facts and marked as yours; a
+/// pinned preference is shown to every session. Agents cannot save or change preferences.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PreferArgs {
     /// The preference, such as "use pnpm, not npm"

@@ -15,8 +15,8 @@ use crate::output::{self, Exit, error_with_hint};
 
 /// Remove secrets from text
 ///
-/// Reads standard input and writes standard output, with the rules that are applied to everything in
-/// the store. --rescan applies the current rules to what was stored under older ones.
+/// Reads standard input and writes standard output, with the rules that are applied to everything
+/// in the store. --rescan applies the current rules to what was stored under older ones.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RedactArgs {
     /// Read one {"id", "text"} object per line, and add why the text is "sensitive"

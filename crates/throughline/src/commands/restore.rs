@@ -13,8 +13,8 @@ use crate::output::{self, Exit};
 
 /// Replace the store with a backup
 ///
-/// The backup is verified first, and the current store is kept in a folder beside it. A backup of an
-/// older version is migrated; the backup file itself is not changed.
+/// The backup is verified first, and the current store is kept in a folder beside it. A backup of
+/// an older version is migrated; the backup file itself is not changed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RestoreArgs {
     /// The backup, written by `throughline backup`

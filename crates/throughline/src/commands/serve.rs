@@ -23,10 +23,10 @@ use crate::output::{self, Exit, error_with_hint};
 
 /// Run the daemon, or start, stop and inspect it
 ///
-/// The daemon watches the agents' logs, answers hooks and HTTP requests, and maintains the store. There
-/// is one daemon per data folder. Throughline's own commands connect to a socket in that folder; other
-/// programs connect to a port on loopback, with the token in `daemon.token` (docs/HTTP.md). Ctrl-C stops
-/// it. Killing it loses no data.
+/// The daemon watches the agents' logs, answers hooks and HTTP requests, and maintains the store.
+/// There is one daemon per data folder. Throughline's own commands connect to a socket in that
+/// folder; other programs connect to a port on loopback, with the token in `daemon.token`
+/// (docs/HTTP.md). Ctrl-C stops it. Killing it loses no data.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     /// Run in the foreground until stopped (the default)

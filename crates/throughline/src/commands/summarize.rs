@@ -15,8 +15,9 @@ use crate::output::{self, Exit, error_with_hint};
 
 /// Update the running summary of a session
 ///
-/// A configured model edits the existing summary, within the daily budget of the configuration. Without
-/// a model the summary is extracted from the records. If anything fails, the old summary is kept.
+/// A configured model edits the existing summary, within the daily budget of the configuration.
+/// Without a model the summary is extracted from the records. If anything fails, the old summary is
+/// kept.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SummarizeArgs {
     /// The id of a session, or a prefix of it

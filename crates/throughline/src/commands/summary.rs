@@ -9,8 +9,8 @@ use crate::output::{self, Exit};
 
 /// Show the running summary of a session
 ///
-/// `ingest`, `watch` and the daemon update the summaries of live sessions; `summarize` writes one for any
-/// session.
+/// `ingest`, `watch` and the daemon update the summaries of live sessions; `summarize` writes one
+/// for any session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SummaryArgs {
     /// The id of a session, or a prefix of it

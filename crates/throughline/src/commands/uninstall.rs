@@ -9,14 +9,14 @@ use crate::commands::{App, parse_flavor};
 use crate::daemon;
 use crate::install;
 use crate::install::agents::{INTEGRATIONS, Integration, claude_settings_path};
+use crate::install::manifest::InstallManifest;
 use crate::install::program::Program;
-use crate::install::record::InstallManifest;
 use crate::output::Exit;
 
 /// Remove Throughline from the coding agents
 ///
-/// Files that have not been changed since are restored byte for byte; from others only the entries of
-/// Throughline are removed. The store is kept.
+/// Files that have not been changed since are restored byte for byte; from others only the entries
+/// of Throughline are removed. The store is kept.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UninstallArgs {
     /// Only these agents [default: all agents]
@@ -43,8 +43,8 @@ pub(crate) fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
     };
     let places = &app.environment.places;
     let program = Program::of(app.environment);
-    let mut record = InstallManifest::load(&app.home)?;
-    let mut plan = install::plan_removal(&agents, places, &program, &record, &app.home)?;
+    let mut manifest = InstallManifest::load(&app.home)?;
+    let mut plan = install::plan_removal(&agents, places, &program, &manifest, &app.home)?;
     let settings = claude_settings_path(places);
     let is_left = |agent: Flavor| !agents.iter().any(|it| it.flavor == agent);
     if is_left(Flavor::Grok) && plan.changes.iter().any(|change| change.path == settings) {
@@ -63,9 +63,9 @@ pub(crate) fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
         })
         .collect();
     let report = InstallReport::new(None, &changed, &plan);
-    let outcome = apply_plan(app, &args.apply, &mut record, &plan, &report, &UNINSTALL)?;
+    let outcome = apply_plan(app, &args.apply, &mut manifest, &plan, &report, &UNINSTALL)?;
     if !args.apply.dry_run && plan.skipped.is_empty() {
-        drop_stale_entries(app, &agents, &mut record)?;
+        drop_stale_entries(app, &agents, &mut manifest)?;
     }
     // Without hooks nothing uses the daemon any more.
     let is_done = outcome == Exit::Done && !args.apply.dry_run && args.agents.is_empty();
@@ -79,20 +79,20 @@ pub(crate) fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
 fn drop_stale_entries(
     app: &App<'_>,
     agents: &[&'static Integration],
-    record: &mut InstallManifest,
+    manifest: &mut InstallManifest,
 ) -> anyhow::Result<()> {
     let is_selected = |name: &str| agents.iter().any(|agent| agent.flavor.name() == name);
-    let stale: Vec<_> = record
+    let stale: Vec<_> = manifest
         .files
         .iter()
         .filter(|(path, entry)| is_selected(&entry.agent) && !install::has_our_entries(path))
         .map(|(path, _)| path.clone())
         .collect();
     for path in &stale {
-        record.remove_entry(&app.home, path)?;
+        manifest.remove_entry(&app.home, path)?;
     }
     if !stale.is_empty() {
-        record.save(&app.home)?;
+        manifest.save(&app.home)?;
         say!("Removed files from the manifest that no longer contain Throughline.");
     }
     Ok(())

@@ -10,8 +10,8 @@ use crate::commands::install::confirm;
 use crate::commands::{App, install as command, sessions};
 use crate::config::Config;
 use crate::daemon::{self, DaemonStart};
+use crate::install::manifest::InstallManifest;
 use crate::install::program::Program;
-use crate::install::record::InstallManifest;
 use crate::install::{self, apply};
 use crate::output::table::count;
 use crate::output::{self, Exit};
@@ -19,8 +19,8 @@ use crate::samples;
 
 /// Set up Throughline: read the logs, install into agents, start the daemon
 ///
-/// This is the one command for a new machine. It asks before it changes the configuration of agents.
-/// Running it again does only what is left to do.
+/// This is the one command for a new machine. It asks before it changes the configuration of
+/// agents. Running it again does only what is left to do.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UpArgs {
     /// Use sample sessions in a store of their own, without changing any agent
@@ -99,8 +99,8 @@ fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsRep
     let places = &app.environment.places;
     let agents = install::detect_agents(places, &app.environment.path);
     let program = Program::of(app.environment);
-    let mut record = InstallManifest::load(&app.home)?;
-    let mut plan = install::plan_install(&agents, places, &program, &record);
+    let mut manifest = InstallManifest::load(&app.home)?;
+    let mut plan = install::plan_install(&agents, places, &program, &manifest);
     plan.notes.extend(command::custom_home_note(app));
     let report = command::InstallReport::new(Some(&program), &agents, &plan);
     let has_changes = !plan.changes.is_empty();
@@ -113,7 +113,7 @@ fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsRep
     let agreed = has_changes && (args.yes || (can_ask && confirm(app, "Change these files?")?));
     if agreed {
         for change in &plan.changes {
-            apply::apply_change(&app.home, &mut record, change)?;
+            apply::apply_change(&app.home, &mut manifest, change)?;
         }
     }
     if !args.json {

@@ -23,10 +23,10 @@ const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Read the agents' session logs as they are written
 ///
-/// First reads what is new, as `ingest` does; then waits for changes and reads each of them within a
-/// second. It also updates the running summaries of live sessions, and every five minutes runs digests,
-/// facts and retention. Ctrl-C stops it. It can run beside `ingest` or another `watch`, and killing it
-/// loses no data.
+/// First reads what is new, as `ingest` does; then waits for changes and reads each of them within
+/// a second. It also updates the running summaries of live sessions, and every five minutes runs
+/// digests, facts and retention. Ctrl-C stops it. It can run beside `ingest` or another `watch`,
+/// and killing it loses no data.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WatchArgs {
     #[command(flatten)]

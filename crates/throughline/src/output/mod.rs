@@ -81,8 +81,9 @@ pub(crate) fn report_error(error: &anyhow::Error) -> Exit {
     Exit::Failed
 }
 
-/// Prints an error in the command line, or the help that was asked for, and returns the exit status.
-/// If an argument contains control characters, they are replaced and the message has no colors.
+/// Prints an error in the command line, or the help that was asked for, and returns the exit
+/// status. If an argument contains control characters, they are replaced and the message has no
+/// colors.
 pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     let plain = error.render().to_string();
     let printed = if sanitize(&plain) == plain {

@@ -8,8 +8,8 @@ use store::Store;
 use super::invocation::HookInvocation;
 use super::start_backoff;
 
-/// The share of the remaining time during which only the daemon is waited for. After that the hook also
-/// computes an answer itself, and prints the first of the two.
+/// The share of the remaining time during which only the daemon is waited for. After that the hook
+/// also computes an answer itself, and prints the first of the two.
 const DAEMON_WAIT_SHARE: f64 = 0.3;
 
 /// How the daemon reacted to a hook.

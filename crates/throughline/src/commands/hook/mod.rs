@@ -1,10 +1,10 @@
 //! `throughline hook`
 //!
-//! An agent waits for its hook, so the hook has a deadline and never fails. A second thread computes and
-//! prints the answer and ends the process ([`invocation`]). The main thread only watches the clock; at
-//! the deadline it prints the part of the answer that is ready ([`output`]). [`log`] records why nothing
-//! was printed. [`daemon`] lets the daemon answer if there is one, and [`start_backoff`] limits how
-//! often one is started.
+//! An agent waits for its hook, so the hook has a deadline and never fails. A second thread
+//! computes and prints the answer and ends the process ([`invocation`]). The main thread only
+//! watches the clock; at the deadline it prints the part of the answer that is ready ([`output`]).
+//! [`log`] records why nothing was printed. [`daemon`] lets the daemon answer if there is one, and
+//! [`start_backoff`] limits how often one is started.
 
 mod daemon;
 mod invocation;
@@ -32,9 +32,9 @@ use crate::output::Exit;
 
 /// Answer a hook of an agent
 ///
-/// Agents run this command. It reads an event from standard input and prints what memory has for it, in
-/// the format of that agent, or nothing. It always exits with status 0 within its deadline; errors are
-/// written to `hook.log` in the data folder.
+/// Agents run this command. It reads an event from standard input and prints what memory has for
+/// it, in the format of that agent, or nothing. It always exits with status 0 within its deadline;
+/// errors are written to `hook.log` in the data folder.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HookArgs {
     /// The agent, if the payload does not identify it
@@ -60,9 +60,9 @@ pub(crate) struct HookCommandLine {
     config: Option<PathBuf>,
 }
 
-/// Parses the command line of a hook without clap, which would take too long. Returns `None` for other
-/// commands and for `--help`. Unknown arguments are ignored: a mistake in an agent's settings must not
-/// break the agent.
+/// Parses the command line of a hook without clap, which would take too long. Returns `None` for
+/// other commands and for `--help`. Unknown arguments are ignored: a mistake in an agent's settings
+/// must not break the agent.
 pub(crate) fn parse_command_line(arguments: &[OsString]) -> Option<HookCommandLine> {
     let mut parsed = HookCommandLine::default();
     let mut is_hook = false;
@@ -91,7 +91,8 @@ pub(crate) fn parse_command_line(arguments: &[OsString]) -> Option<HookCommandLi
     is_hook.then_some(parsed)
 }
 
-/// Answers a hook whose command line clap parsed. `main` usually recognises the command before that.
+/// Answers a hook whose command line clap parsed. `main` usually recognises the command before
+/// that.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "every command has the same signature"

@@ -1,8 +1,8 @@
 //! Exponential backoff for starting the daemon.
 //!
-//! On a machine where the daemon cannot run, such as a sandbox, hooks must not try to start it every
-//! time. The number of attempts is stored in a small file, whose modification time is that of the last
-//! attempt; a daemon that starts deletes the file.
+//! On a machine where the daemon cannot run, such as a sandbox, hooks must not try to start it
+//! every time. The number of attempts is stored in a small file, whose modification time is that of
+//! the last attempt; a daemon that starts deletes the file.
 
 #![expect(
     clippy::disallowed_methods,
@@ -22,8 +22,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// The number of digits of a `u32`.
 const COUNT_BYTES_MAX: u64 = 10;
 
-/// Returns whether to start the daemon now, and counts the attempt. Of several processes that ask at
-/// the same time, one gets `true`.
+/// Returns whether to start the daemon now, and counts the attempt. Of several processes that ask
+/// at the same time, one gets `true`.
 pub(crate) fn claim_start(home: &Path) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);

@@ -1,4 +1,4 @@
-//! Cursor: hooks in `hooks.json`, the server in `mcp.json`. Written after its documentation.
+//! Cursor: hooks in `hooks.json`, the server in `mcp.json`, as documented.
 
 use std::path::PathBuf;
 
@@ -16,9 +16,7 @@ pub(crate) const INTEGRATION: Integration = Integration {
     program: "cursor",
     folder,
     targets,
-    obstacles: |_| Vec::new(),
-    has_plugin: |_| false,
-    advice: None,
+    ..Integration::DEFAULTS
 };
 
 const EVENTS: &[&str] = &[

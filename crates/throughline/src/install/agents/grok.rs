@@ -14,9 +14,7 @@ pub(crate) const INTEGRATION: Integration = Integration {
     program: "grok",
     folder,
     targets,
-    obstacles: |_| Vec::new(),
-    has_plugin: |_| false,
-    advice: None,
+    ..Integration::DEFAULTS
 };
 
 const TIMEOUT_SECONDS: u32 = 5;
