@@ -1,5 +1,6 @@
-// Throughline: hands what happens in opencode to `throughline hook`, and what memory has to say back.
-// Written by `throughline install`; `throughline uninstall` removes it. It never throws and never waits long.
+// Throughline: passes opencode's events to `throughline hook` and its answers back to opencode.
+// Written by `throughline install`, removed by `throughline uninstall`. It never throws, and waits
+// for an answer for at most a second.
 import { spawn } from "node:child_process";
 
 const PROGRAM = "throughline"; // PROGRAM
@@ -45,24 +46,30 @@ const ask = (payload) =>
     }
   });
 
-// Events after which the log is worth reading again.
-const TOLD = new Set(["session.created", "session.idle", "session.compacted", "session.deleted"]);
+// Events after which the daemon should read the session again.
+const FORWARDED = new Set([
+  "session.created",
+  "session.idle",
+  "session.compacted",
+  "session.deleted",
+]);
 
-// opencode asks plugins about the request that names a session too, and does not say that it is that one.
+// opencode also calls the system hook for the request that generates a session's title. Nothing
+// but the prompt tells that request apart.
 const TITLE_PROMPT = /^\s*You are a title generator/i;
 
 export const Throughline = async ({ directory, worktree } = {}) => {
   const cwd = directory || worktree || process.cwd();
   const sessions = new Map();
-  // What is known of a session; the one that was used longest ago makes room.
-  const known = (id) => {
+  // Returns the state of a session. The map is a least-recently-used cache.
+  const stateOf = (id) => {
     const state = sessions.get(id) || { source: "resume", given: undefined, compactions: 0 };
     sessions.delete(id);
     if (sessions.size >= SESSIONS_MAX) sessions.delete(sessions.keys().next().value);
     sessions.set(id, state);
     return state;
   };
-  // A subagent has a session of its own with a parent, and gets nothing.
+  // A subagent has its own session, with a parent. It gets no context.
   const payload = (id, state) => ({
     session_id: id,
     cwd,
@@ -80,7 +87,7 @@ export const Throughline = async ({ directory, worktree } = {}) => {
         const session_id = input?.sessionID || output?.message?.sessionID;
         const prompt = text(output?.parts);
         if (!session_id || !prompt) return;
-        const state = known(session_id);
+        const state = stateOf(session_id);
         state.prompt = prompt.slice(0, PROMPT_CHARS_MAX);
         if (state.parent) return;
         const prompt_id = output?.message?.id || input?.messageID;
@@ -101,8 +108,8 @@ export const Throughline = async ({ directory, worktree } = {}) => {
       try {
         const session_id = input?.sessionID;
         if (!session_id || !Array.isArray(output?.system)) return;
-        const state = known(session_id);
-        // The request that compacts a conversation is told what it needs by its own hook.
+        const state = stateOf(session_id);
+        // The request that compacts a conversation has a hook of its own, below.
         if (state.parent || state.compacting || TITLE_PROMPT.test(output.system[0] || "")) return;
         if (state.given === undefined) {
           const { source, compactions } = state;
@@ -120,7 +127,7 @@ export const Throughline = async ({ directory, worktree } = {}) => {
       try {
         const session_id = input?.sessionID;
         if (!session_id || !Array.isArray(output?.context)) return;
-        const state = known(session_id);
+        const state = stateOf(session_id);
         state.compacting = true;
         state.compactions += 1;
         const context = await ask({
@@ -137,13 +144,13 @@ export const Throughline = async ({ directory, worktree } = {}) => {
         const session_id = event?.properties?.sessionID || event?.properties?.info?.id;
         if (!session_id) return;
         const parent = event.properties?.info?.parentID;
-        if (parent) known(session_id).parent = parent;
-        if (!TOLD.has(event.type)) return;
-        const state = known(session_id);
+        if (parent) stateOf(session_id).parent = parent;
+        if (!FORWARDED.has(event.type)) return;
+        const state = stateOf(session_id);
         if (event.type === "session.created") state.source = "startup";
         if (event.type === "session.idle") state.compacting = false;
         if (event.type === "session.compacted") {
-          // The next request gets the notes of the part that was cut.
+          // The next request gets the summary of the messages that were cut.
           Object.assign(state, { source: "compact", given: undefined, compacting: false });
         }
         if (event.type === "session.deleted") sessions.delete(session_id);

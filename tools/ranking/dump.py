@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Asks the questions of corpora through `throughline eval --stdio` and keeps what every score is made of, for fit.py.
+"""Asks the questions of corpora through `throughline-eval --stdio` and keeps the features of every score, for fit.py.
 
-    python3 dump.py THROUGHLINE OUT.pickle [--only NAME[,NAME]] [--every N] [--prompts none] DIR [DIR ...]
+    python3 dump.py THROUGHLINE_EVAL OUT.pickle [--only NAME[,NAME]] [--every N] [--prompts none] DIR [DIR ...]
 
 Each DIR holds corpus.jsonl[.gz] and queries.jsonl[.gz]. Besides its own questions every corpus is asked those of the others and what
 people type every day (`unrelated`), for the gate; not so with --prompts none, which is enough for records and sessions. With --only the other folders just lend their questions, so that several can run side by side; with
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(HERE, "../../crates/throughline/src/evaluation/everyday.txt"), encoding="utf8") as lines:
+with open(os.path.join(HERE, "../../crates/throughline-eval/src/everyday_prompts.txt"), encoding="utf8") as lines:
     EVERYDAY = [line.strip() for line in lines if line.strip()]
 
 
@@ -32,7 +32,7 @@ def rows(folder, name):
 class Throughline:
     def __init__(self, program):
         self.home = tempfile.mkdtemp()
-        self.child = subprocess.Popen([program, "eval", "--stdio", "--home", self.home], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.child = subprocess.Popen([program, "--stdio", "--home", self.home], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.names = self.call({"op": "hello"})["names"]
 
     def call(self, request):

@@ -3,14 +3,15 @@
 //!     cargo bench -p throughline --bench hook -- [--records 100000] [--facts 2000] [--rounds 200] [--home DIR]
 //!         [--load N] [--program FILE]
 //!
-//! Fills a store with records of the sizes that agents' logs have, in eight workspaces, and with facts, three of
-//! them pinned in each. Then it calls the binary as agents do: after a tool call, when a session starts, and with
-//! a prompt of eight words; first without a daemon, then with one. Figures are milliseconds from start to end of
-//! the process; `x` is how many starts of an empty program that is, measured in the same rounds. `answered` is how
-//! many calls printed something within the hook's own deadline, which is the usual one; `late` how many took longer
-//! than that as a whole. `--load` keeps so many processes busy meanwhile. `--program` measures another binary, such as
-//! an earlier one. `--home` keeps the store and uses it again. `throughline mcp` is measured from its start to its
-//! answer to `initialize`, and to the list of its tools.
+//! Fills a store with records of the sizes that agents' logs have, in eight workspaces, and with
+//! facts, three of them pinned in each. Then it calls the binary as agents do: after a tool call,
+//! when a session starts, and with a prompt of eight words; first without a daemon, then with one.
+//! Figures are milliseconds from start to end of the process; `x` is how many starts of an empty
+//! program that is, measured in the same rounds. `answered` is how many calls printed something
+//! within the hook's own deadline, which is the usual one; `late` how many took longer than that as
+//! a whole. `--load` keeps so many processes busy meanwhile. `--program` measures another binary,
+//! such as an earlier one. `--home` keeps the store and uses it again. `throughline mcp` is
+//! measured from its start to its answer to `initialize`, and to the list of its tools.
 
 #![expect(
     clippy::print_stdout,

@@ -2,14 +2,15 @@
 //!
 //!     cargo bench -p throughline --bench search -- [--records 100000] [--rounds 200] [--keep DIR]
 //!
-//! Fills a store with agent-like records of about 300 bytes in eight workspaces, and asks in one of them: one word, three
-//! words, and eight as a prompt has them. Beside it stands what the index alone needs to name its best twenty, asked in
-//! SQL. `throughline context` is run as a hook runs it, a process for each prompt, beside a process that only says its
-//! version. Then records and sessions are forgotten. A store that is kept in a folder is used again, and nothing of it
-//! is forgotten.
+//! Fills a store with agent-like records of about 300 bytes in eight workspaces, and asks in one of
+//! them: one word, three words, and eight as a prompt has them. Beside it stands what the index
+//! alone needs to name its best twenty, asked in SQL. `throughline context` is run as a hook runs
+//! it, a process for each prompt, beside a process that only says its version. Then records and
+//! sessions are forgotten. A store that is kept in a folder is used again, and nothing of it is
+//! forgotten.
 //!
-//! Times of questions are processor time where the system tells it (Linux), so that other work on the machine does not
-//! count; forgetting waits for the disk and is shown as it took.
+//! Times of questions are processor time where the system tells it (Linux), so that other work on
+//! the machine does not count; forgetting waits for the disk and is shown as it took.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![allow(

@@ -3,9 +3,9 @@
 //!     cargo bench --bench sweep -- [--sessions 1000] [--seed 1] [--encrypted 1]
 //!
 //! Makes a corpus, and in one run measures: reading and parsing the same bytes on one core (the
-//! floor), a first sweep, the digests of all its sessions, a sweep with nothing to do, a sweep after one
-//! new line, searches beside the bare index, packing everything for the long term, and evicting half of
-//! it. Figures of a loaded machine are only good as ratios.
+//! floor), a first sweep, the digests of all its sessions, a sweep with nothing to do, a sweep
+//! after one new line, searches beside the bare index, packing everything for the long term, and
+//! evicting half of it. Figures of a loaded machine are only good as ratios.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![allow(

@@ -1,6 +1,8 @@
-//! An agent's own program as a model: the prompt on its standard input, the edits on its output.
+//! The command line program of an agent, used as a model. It reads the prompt from standard input
+//! and prints its answer.
 //!
-//! Such programs take no tools of ours, so the edits are asked for as JSON. They pass the same gate.
+//! Such a program cannot call our tools, so the prompt asks for the edits as JSON. They are checked
+//! like the tool calls of any other model.
 
 #![expect(
     clippy::disallowed_methods,
@@ -19,21 +21,21 @@ use serde_json::Value;
 
 use crate::output::error_with_hint;
 
-/// The longest answer that is read.
+/// The rest of a longer answer is ignored.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
-pub struct AgentCli {
+pub(crate) struct AgentCli {
     command: Vec<String>,
     name: String,
 }
 
 impl AgentCli {
-    pub fn new(command: &[String], model: &str) -> anyhow::Result<Self> {
+    pub(crate) fn new(command: &[String], model: &str) -> anyhow::Result<Self> {
         let Some(program) = command.first() else {
             return Err(error_with_hint(
-                "no program is named",
+                "no program is configured",
                 "set `command` under [model], for example [\"claude\", \"-p\"]",
             ));
         };
@@ -58,7 +60,7 @@ impl Model for AgentCli {
         request: &CompletionRequest,
         timeout: Duration,
     ) -> Result<Completion, ModelError> {
-        // It cannot be answered: one round is all there is.
+        // The program cannot receive tool results, so there is only one round.
         if request
             .turns
             .iter()
@@ -79,7 +81,7 @@ impl AgentCli {
     fn run(&self, prompt: &str, timeout: Duration) -> Result<String, ModelError> {
         let started = Command::new(&self.command[0])
             .args(&self.command[1..])
-            // In a session of ours the program's own hooks must not come back to us.
+            // The program's own hooks must not call us: that could recurse without end.
             .env("THROUGHLINE_INSIDE", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -99,38 +101,41 @@ impl AgentCli {
                 .read_to_end(&mut answer)
                 .map(|_| answer)
         });
-        let ended = wait_for_exit(&mut child, timeout);
-        if ended.is_err() {
-            // It may have ended meanwhile.
-            let _gone = child.kill();
-            let _reaped = child.wait();
+        let exit_code = wait_for_exit(&mut child, timeout);
+        if exit_code.is_err() {
+            // Both fail only if the program has ended in the meantime.
+            child.kill().ok();
+            child.wait().ok();
         }
-        let code = ended?;
-        // A program that does not read all of its input has its reasons.
-        let _unread = writing.join();
+        let code = exit_code?;
+        // A program need not read all of its input, so a broken pipe is not an error.
+        drop(writing.join());
         let answer = reading.join().ok().and_then(Result::ok).unwrap_or_default();
         if code != Some(0) {
-            let said = format!("it ended with {code:?}");
-            return Err(ModelFailure::Connection(said).into());
+            let message = match code {
+                Some(code) => format!("{} exited with status {code}", self.command[0]),
+                None => format!("{} was killed by a signal", self.command[0]),
+            };
+            return Err(ModelFailure::Connection(message).into());
         }
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 }
 
 fn wait_for_exit(child: &mut Child, timeout: Duration) -> Result<Option<i32>, ModelError> {
-    let until = Instant::now() + timeout;
+    let deadline = Instant::now() + timeout;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status.code()),
-            Ok(None) if Instant::now() >= until => return Err(ModelFailure::Timeout.into()),
+            Ok(None) if Instant::now() >= deadline => return Err(ModelFailure::Timeout.into()),
             Ok(None) => std::thread::sleep(POLL_INTERVAL),
             Err(error) => return Err(ModelFailure::Connection(error.to_string()).into()),
         }
     }
 }
 
-/// Writes the request as one text. All of it is fenced, so that memory does not take it for a prompt
-/// when the program's own log is read.
+/// Formats the request as one text. All of it is fenced, so that our own request is not captured as
+/// a user's prompt when the program's log is read.
 fn request_text(request: &CompletionRequest) -> String {
     let mut text = request.system.clone();
     for turn in &request.turns {
@@ -140,15 +145,15 @@ fn request_text(request: &CompletionRequest) -> String {
     }
     if let Some(tool) = &request.tool {
         text += &format!(
-            "\n\nYou have no tools here. Answer with nothing but a JSON array of the arguments of your \
-             `{}` calls, each as in this schema: {}",
+            "\n\nYou have no tools here. Answer with nothing but a JSON array of the arguments of \
+             your `{}` calls, each as in this schema: {}",
             tool.name, tool.schema
         );
     }
     fence::enclose("request", &text)
 }
 
-/// Finds the array of edits in an answer, which may stand in a code block or between words.
+/// Finds the array of edits in an answer. It may be in a code block or surrounded by prose.
 fn parse_edit_calls(answer: &str) -> Vec<ModelToolCall> {
     let arrays = answer.match_indices('[').filter_map(|(start, _)| {
         let mut values =
@@ -159,8 +164,8 @@ fn parse_edit_calls(answer: &str) -> Vec<ModelToolCall> {
         !edits.is_empty() && edits.iter().all(|edit| edit.get("old_string").is_some())
     });
     (edits.unwrap_or_default().into_iter().enumerate())
-        .map(|(place, input)| ModelToolCall {
-            id: format!("call_{place}"),
+        .map(|(index, input)| ModelToolCall {
+            id: format!("call_{index}"),
             tool: distill::summary::EDIT_TOOL.to_owned(),
             input,
         })
@@ -172,8 +177,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edits_are_found_between_words() {
-        let answer = "Here [as asked]:\n```json\n[{\"file_path\":\"f\",\"old_string\":\"a]\",\"new_string\":\"b\"}]\n```";
+    fn edits_are_found_in_prose() {
+        let answer = concat!(
+            "Here [as asked]:\n```json\n",
+            "[{\"file_path\":\"f\",\"old_string\":\"a]\",\"new_string\":\"b\"}]\n```"
+        );
         let calls = parse_edit_calls(answer);
         assert_eq!(calls.len(), 1);
         assert_eq!(calls[0].input["old_string"], "a]");
@@ -182,7 +190,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_program_is_asked_and_not_waited_for_too_long() {
+    fn a_program_that_hangs_is_killed() {
         let ask = |script: &str, timeout: u64| {
             let command = ["sh", "-c", script].map(str::to_owned);
             let cli = AgentCli::new(&command, "").unwrap();

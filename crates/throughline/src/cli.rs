@@ -1,94 +1,41 @@
-//! The command line as a whole.
+//! The command line: global options, the help page, and the rewriting of arguments.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
-use crate::commands::{
-    backup, blame, compact, completions, config, context, decrypt, digest, doctor, encrypt, eval,
-    export, facts, fix, forget, hook, how, import, ingest, injections, install, key, mcp, pin,
-    prefer, redact, rekey, remember, restore, resume, retain, search, serve, sessions, show,
-    summarize, summary, uninstall, up, usage, watch,
-};
+use crate::commands::{Command, search};
+
+/// The page of `throughline --help`. Clap cannot group subcommands under headings, so the page is
+/// written by hand; a test compares it with the commands that exist.
+const HELP: &str = include_str!("help.txt");
 
 /// Session memory for coding agents
-///
-/// Throughline reads the session logs of Claude Code, Codex CLI, Grok CLI and others, takes the
-/// secrets out, keeps them in one SQLite file, and finds them again.
 #[derive(Debug, Parser)]
 #[command(
     name = "throughline",
     version,
     propagate_version = true,
-    arg_required_else_help = true
+    arg_required_else_help = true,
+    override_help = HELP
 )]
-#[command(
-    after_help = "Start with `throughline up`, then `throughline search WORDS`.\n\
-    Exit status: 0 done, 1 nothing found, 2 error, 130 interrupted."
-)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 
-    /// Keep everything Throughline writes in this folder
+    /// Keep all data in this folder
     #[arg(long, global = true, value_name = "DIR", env = "THROUGHLINE_HOME")]
-    pub home: Option<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
 
-    /// Read this configuration file instead of the usual one
+    /// Read this configuration file instead of the default one
     #[arg(long, global = true, value_name = "FILE", env = "THROUGHLINE_CONFIG")]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 }
 
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    Up(up::UpArgs),
-    Ingest(ingest::IngestArgs),
-    Watch(watch::WatchArgs),
-    Search(search::SearchArgs),
-    Sessions(sessions::SessionsArgs),
-    Show(show::ShowArgs),
-    Digest(digest::DigestArgs),
-    Resume(resume::ResumeArgs),
-    Blame(blame::BlameArgs),
-    How(how::HowArgs),
-    Fix(fix::FixArgs),
-    Remember(remember::RememberArgs),
-    Prefer(prefer::PreferArgs),
-    Pin(pin::PinArgs),
-    Unpin(pin::UnpinArgs),
-    Facts(facts::FactsArgs),
-    Context(context::ContextArgs),
-    Hook(hook::HookArgs),
-    Mcp(mcp::McpArgs),
-    Serve(serve::ServeArgs),
-    Injections(injections::InjectionsArgs),
-    Feedback(injections::FeedbackArgs),
-    Summary(summary::SummaryArgs),
-    Summarize(summarize::SummarizeArgs),
-    Usage(usage::UsageArgs),
-    Compact(compact::CompactArgs),
-    Install(install::InstallArgs),
-    Uninstall(uninstall::UninstallArgs),
-    Doctor(doctor::DoctorArgs),
-    Retain(retain::RetainArgs),
-    Export(export::ExportArgs),
-    Import(import::ImportArgs),
-    Forget(forget::ForgetArgs),
-    Backup(backup::BackupArgs),
-    Restore(restore::RestoreArgs),
-    Encrypt(encrypt::EncryptArgs),
-    Decrypt(decrypt::DecryptArgs),
-    Rekey(rekey::RekeyArgs),
-    Key(key::KeyArgs),
-    Config(config::ConfigArgs),
-    Redact(redact::RedactArgs),
-    Eval(eval::EvalArgs),
-    Completions(completions::CompletionsArgs),
-}
-
-/// Puts what people type into the form that the parser knows.
-pub fn rewrite_arguments(arguments: Vec<OsString>) -> Vec<OsString> {
+/// Rewrites `-word` behind `search` to an option that clap accepts. Everything behind `--` is left
+/// alone.
+pub(crate) fn rewrite_arguments(arguments: Vec<OsString>) -> Vec<OsString> {
     let Some(search) = arguments.iter().position(|argument| argument == "search") else {
         return arguments;
     };
@@ -111,6 +58,25 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_page_names_every_command_once_and_fits_a_screen() {
+        let command = <Cli as clap::CommandFactory>::command();
+        let existing = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+        let mut existing: Vec<_> = existing.map(|sub| sub.get_name().to_owned()).collect();
+        let entries = HELP.lines().take_while(|line| *line != "Options:");
+        let entries = entries.filter_map(|line| line.strip_prefix("  "));
+        let names = entries.flat_map(|entry| {
+            let (names, _) = entry.split_once("  ").unwrap();
+            names.split(", ").map(str::to_owned).collect::<Vec<_>>()
+        });
+        let mut listed: Vec<_> = names.collect();
+        existing.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(listed, existing);
+        assert!(HELP.lines().all(|line| line.chars().count() <= 80));
+        assert!(HELP.lines().count() <= 54);
     }
 
     #[test]

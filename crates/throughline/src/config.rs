@@ -1,4 +1,4 @@
-//! The configuration file.
+//! The configuration file, `config.toml`: one struct per section, and the checks of its values.
 
 mod hook;
 mod retention;
@@ -13,44 +13,44 @@ use distill::compact::CompactionLimits;
 use memory::{Flavor, Price, Tokens};
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use self::hook::{HookAnswerConfig, HookConfig, ModelEnvironment};
-pub use self::retention::RetentionConfig;
+pub(crate) use self::hook::{HookAnswerConfig, HookConfig, ModelEnvironment};
+pub(crate) use self::retention::RetentionConfig;
 use crate::model::{ModelConfig, SummaryConfig};
 
-/// The file with every setting at its default, as `throughline config --default` prints it.
-pub const DEFAULT_TOML: &str = include_str!("default.toml");
+/// The configuration file with all defaults, as `throughline config --default` prints it.
+pub(crate) const DEFAULT_TOML: &str = include_str!("default.toml");
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
-    pub capture: CaptureConfig,
+pub(crate) struct Config {
+    pub(crate) capture: CaptureConfig,
     #[serde(alias = "workspace")]
-    pub workspaces: WorkspacesConfig,
-    pub facts: FactsConfig,
-    pub injection: InjectionConfig,
-    pub hook: HookConfig,
-    pub mcp: McpConfig,
-    pub serve: ServeConfig,
-    /// Folders to look in instead of an agent's own.
-    pub roots: BTreeMap<String, Vec<PathBuf>>,
-    pub compaction: CompactionConfig,
-    pub summary: SummaryConfig,
-    pub model: ModelConfig,
-    pub prices: PricesConfig,
-    pub retention: RetentionConfig,
+    pub(crate) workspaces: WorkspacesConfig,
+    pub(crate) facts: FactsConfig,
+    pub(crate) injection: InjectionConfig,
+    pub(crate) hook: HookConfig,
+    pub(crate) mcp: McpConfig,
+    pub(crate) serve: ServeConfig,
+    /// Folders that are searched for an agent's logs instead of its default folders.
+    pub(crate) roots: BTreeMap<String, Vec<PathBuf>>,
+    pub(crate) compaction: CompactionConfig,
+    pub(crate) summary: SummaryConfig,
+    pub(crate) model: ModelConfig,
+    pub(crate) prices: PricesConfig,
+    pub(crate) retention: RetentionConfig,
 }
 
-/// A year. Nobody means more.
+/// A year; a larger value is certainly a mistake.
 const IDLE_MINUTES_MAX: f64 = 366.0 * 24.0 * 60.0;
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct CompactionConfig {
-    pub enabled: bool,
-    pub min_tokens: i64,
-    pub min_messages: i64,
-    pub max_tokens: i64,
-    pub threshold: i64,
+pub(crate) struct CompactionConfig {
+    pub(crate) enabled: bool,
+    pub(crate) min_tokens: i64,
+    pub(crate) min_messages: i64,
+    pub(crate) max_tokens: i64,
+    pub(crate) threshold: i64,
 }
 
 impl Default for CompactionConfig {
@@ -67,7 +67,7 @@ impl Default for CompactionConfig {
 
 impl CompactionConfig {
     /// Returns the limits. A value that is not positive means the default.
-    pub fn limits(&self) -> CompactionLimits {
+    pub(crate) fn limits(&self) -> CompactionLimits {
         let positive = |value: i64| u64::try_from(value).ok().filter(|value| *value > 0);
         let defaults = CompactionLimits::default();
         CompactionLimits {
@@ -84,32 +84,32 @@ impl CompactionConfig {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct CaptureConfig {
-    pub agents: Vec<String>,
-    pub never: Vec<String>,
-    pub spared: Vec<String>,
-    pub outside: bool,
-    pub archive: bool,
-    pub allow: Vec<String>,
-    pub deny: Vec<String>,
-    pub threads: usize,
+pub(crate) struct CaptureConfig {
+    pub(crate) agents: Vec<String>,
+    pub(crate) never: Vec<String>,
+    pub(crate) spared: Vec<String>,
+    pub(crate) outside: bool,
+    pub(crate) archive: bool,
+    pub(crate) allow: Vec<String>,
+    pub(crate) deny: Vec<String>,
+    pub(crate) threads: usize,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct WorkspacesConfig {
-    /// A workspace's key or folder, and the key it counts as.
-    pub aliases: BTreeMap<String, String>,
-    /// A workspace's key or folder, and the keys of others whose memory may reach it.
-    pub related: BTreeMap<String, Vec<String>>,
+pub(crate) struct WorkspacesConfig {
+    /// Maps the key or folder of a workspace to the key of the workspace that it counts as.
+    pub(crate) aliases: BTreeMap<String, String>,
+    /// Maps the key or folder of a workspace to the workspaces whose memory may be shown in it.
+    pub(crate) related: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct FactsConfig {
-    pub extract: bool,
-    /// Ask the configured model too.
-    pub by_model: bool,
+pub(crate) struct FactsConfig {
+    pub(crate) extract: bool,
+    /// Also asks the configured model.
+    pub(crate) by_model: bool,
 }
 
 impl Default for FactsConfig {
@@ -123,20 +123,20 @@ impl Default for FactsConfig {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ServeConfig {
-    /// Hooks start the daemon where it does not run.
-    pub start: bool,
-    /// The port on loopback; 0 for none. Where none is named, a daemon in the foreground has
-    /// [`Serve::FOREGROUND_PORT`] and one in the background has none.
-    pub port: Option<u16>,
-    /// The daemon ends when nobody has needed it for so long; 0 for never.
-    pub idle_minutes: f64,
-    pub requests_per_second: f64,
+pub(crate) struct ServeConfig {
+    /// Hooks start the daemon if it is not running.
+    pub(crate) start: bool,
+    /// The TCP port on loopback; 0 means none. Without this setting a daemon in the foreground uses
+    /// [`ServeConfig::FOREGROUND_PORT`], and a daemon in the background opens no port.
+    pub(crate) port: Option<u16>,
+    /// A daemon in the background exits after this long without work; 0 means never.
+    pub(crate) idle_minutes: f64,
+    pub(crate) requests_per_second: f64,
 }
 
 impl ServeConfig {
-    /// Where a daemon in the foreground is reached unless the configuration names another port.
-    pub const FOREGROUND_PORT: u16 = 7411;
+    /// The default port of a daemon in the foreground.
+    pub(crate) const FOREGROUND_PORT: u16 = 7411;
 }
 
 impl Default for ServeConfig {
@@ -152,9 +152,9 @@ impl Default for ServeConfig {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct McpConfig {
-    /// What agents may do besides reading.
-    pub write: Vec<serve::McpPermission>,
+pub(crate) struct McpConfig {
+    /// What agents may do over MCP besides reading.
+    pub(crate) write: Vec<serve::McpPermission>,
 }
 
 impl Default for McpConfig {
@@ -166,14 +166,14 @@ impl Default for McpConfig {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct InjectionConfig {
-    pub enabled: bool,
-    pub off: Vec<String>,
-    pub facts: usize,
-    pub snippets: usize,
-    pub tokens: u64,
-    pub gate: f64,
-    pub sensitive: bool,
+pub(crate) struct InjectionConfig {
+    pub(crate) enabled: bool,
+    pub(crate) off: Vec<String>,
+    pub(crate) facts: usize,
+    pub(crate) snippets: usize,
+    pub(crate) tokens: u64,
+    pub(crate) gate: f64,
+    pub(crate) sensitive: bool,
 }
 
 impl Default for InjectionConfig {
@@ -197,7 +197,7 @@ impl Default for InjectionConfig {
 }
 
 impl InjectionConfig {
-    pub fn settings(&self, off_now: bool) -> serve::InjectionSettings {
+    pub(crate) fn settings(&self, off_now: bool) -> serve::InjectionSettings {
         let budget = recall::Budget {
             facts: self.facts,
             snippets: self.snippets,
@@ -253,11 +253,11 @@ impl Default for CaptureConfig {
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PricesConfig {
-    pub as_of: String,
-    /// A file adds to the list that is shipped, or changes it.
-    #[serde(deserialize_with = "over_the_shipped")]
-    pub models: BTreeMap<String, Price>,
+pub(crate) struct PricesConfig {
+    pub(crate) as_of: String,
+    /// Entries of a file are merged into the shipped list.
+    #[serde(deserialize_with = "merge_into_shipped")]
+    pub(crate) models: BTreeMap<String, Price>,
 }
 
 impl Default for PricesConfig {
@@ -269,7 +269,7 @@ impl Default for PricesConfig {
     }
 }
 
-/// The list in the printed defaults, which is nowhere else.
+/// The price list, which exists only in the default configuration file.
 static SHIPPED_PRICES: LazyLock<memory::Prices> = LazyLock::new(|| {
     #[derive(Deserialize)]
     struct Defaults {
@@ -277,14 +277,14 @@ static SHIPPED_PRICES: LazyLock<memory::Prices> = LazyLock::new(|| {
     }
     toml::from_str(DEFAULT_TOML).map_or_else(
         |error| {
-            tracing::error!(%error, "the shipped prices cannot be read");
+            tracing::error!(%error, "cannot parse the shipped prices");
             memory::Prices::default()
         },
         |defaults: Defaults| defaults.prices,
     )
 });
 
-fn over_the_shipped<'de, D: Deserializer<'de>>(
+fn merge_into_shipped<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Price>, D::Error> {
     let mut models = SHIPPED_PRICES.models.clone();
@@ -292,12 +292,13 @@ fn over_the_shipped<'de, D: Deserializer<'de>>(
     Ok(models)
 }
 
-/// Reads as much of a file as is asked for; nothing of the usual one where it is not there.
+/// Parses a configuration file. Returns `None` if `asked` is not given and the default file does
+/// not exist.
 fn read_toml<T: serde::de::DeserializeOwned>(
     asked: Option<&Path>,
-    usual: &Path,
+    default_path: &Path,
 ) -> anyhow::Result<Option<T>> {
-    let path = asked.unwrap_or(usual);
+    let path = asked.unwrap_or(default_path);
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if asked.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
@@ -310,17 +311,18 @@ fn read_toml<T: serde::de::DeserializeOwned>(
     let config = toml::from_str(&text);
     config
         .map(Some)
-        .with_context(|| format!("{} is not valid", path.display()))
+        .with_context(|| format!("invalid configuration in {}", path.display()))
 }
 
 impl Config {
-    /// Reads a file. One that was asked for must be there; the usual one need not.
-    pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
-        let config: Self = read_toml(asked, usual)?.unwrap_or_default();
-        let path = asked.unwrap_or(usual);
+    /// Loads and checks the configuration. A file that was asked for must exist; the default file
+    /// need not.
+    pub(crate) fn load(asked: Option<&Path>, default_path: &Path) -> anyhow::Result<Self> {
+        let config: Self = read_toml(asked, default_path)?.unwrap_or_default();
+        let path = asked.unwrap_or(default_path);
         config
             .validate()
-            .with_context(|| format!("{} is not valid", path.display()))?;
+            .with_context(|| format!("invalid configuration in {}", path.display()))?;
         Ok(config)
     }
 
@@ -328,40 +330,37 @@ impl Config {
         for name in self.capture.agents.iter().chain(self.roots.keys()) {
             if Flavor::from_name(name).is_none() {
                 let known: Vec<_> = Flavor::ALL.iter().map(|flavor| flavor.name()).collect();
-                anyhow::bail!(
-                    "no agent is called {name:?}; known are {}",
-                    known.join(", ")
-                );
+                anyhow::bail!("unknown agent {name:?}; known agents: {}", known.join(", "));
             }
         }
         self.retention.validate()?;
         let rate = self.serve.requests_per_second;
         if !(rate.is_finite() && rate >= 1.0) {
-            anyhow::bail!("`requests_per_second` under [serve] is not a number of at least 1");
+            anyhow::bail!("`requests_per_second` under [serve] must be at least 1");
         }
         let idle = self.serve.idle_minutes;
         if !(idle.is_finite() && (0.0..=IDLE_MINUTES_MAX).contains(&idle)) {
-            anyhow::bail!("`idle_minutes` under [serve] is not a number of minutes");
+            anyhow::bail!("`idle_minutes` under [serve] must be between 0 and {IDLE_MINUTES_MAX}");
         }
         let budget = self.model.daily_usd;
         if !(budget.is_finite() && budget >= 0.0) {
-            anyhow::bail!("`daily_usd` under [model] is not a number of dollars");
+            anyhow::bail!("`daily_usd` under [model] must be 0 or more");
         }
-        let unsound = self.prices.models.iter().find(|(_, p)| !p.is_valid());
-        if let Some((model, _)) = unsound {
-            anyhow::bail!("the price of {model:?} is not a number of dollars");
+        let invalid = self.prices.models.iter().find(|(_, p)| !p.is_valid());
+        if let Some((model, _)) = invalid {
+            anyhow::bail!("the price of {model:?} under [prices.models] must be 0 or more");
         }
         Ok(())
     }
 
-    pub fn prices(&self) -> memory::Prices {
+    pub(crate) fn prices(&self) -> memory::Prices {
         memory::Prices {
             as_of: self.prices.as_of.clone(),
             models: self.prices.models.clone(),
         }
     }
 
-    pub fn scope(&self) -> CaptureScope {
+    pub(crate) fn scope(&self) -> CaptureScope {
         self.capture.scope(&self.workspaces)
     }
 }
@@ -423,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_named() {
+    fn mistakes_are_named() {
         let wrong: Result<Config, _> = toml::from_str("[capture]\nagent = []");
         assert!(
             wrong
@@ -437,7 +436,7 @@ mod tests {
                 .validate()
                 .unwrap_err()
                 .to_string()
-                .contains("known are claude")
+                .contains("known agents: claude")
         );
     }
 }

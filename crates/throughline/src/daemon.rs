@@ -1,4 +1,4 @@
-//! Starting the daemon, which is this program run again, and letting it step aside.
+//! Starts and stops the daemon. The daemon is this program, run again with `serve --background`.
 
 #![expect(clippy::disallowed_methods, reason = "the binary may start processes")]
 
@@ -17,16 +17,17 @@ use serve::daemon::{self, DaemonInfo};
 use crate::commands::App;
 use crate::config::ModelEnvironment;
 
-/// How long a daemon may take to answer, to start and to end.
-pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the daemon may take to answer a request, to start and to stop.
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often it is looked whether it has.
+/// How often the state is checked while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// A log of the daemon that has grown to this is begun anew.
+/// A larger log is truncated when a daemon starts.
 const LOG_BYTES_MAX: u64 = 1 << 20;
-/// The variables that a daemon in the background needs. It outlives the agent that started it and serves
-/// all of them, so nothing else of that agent's environment, such as its API keys, stays with it.
+/// The variables that a daemon in the background inherits. It outlives the agent that started it
+/// and serves all agents, so it must not keep anything else of that agent's environment, such as
+/// API keys.
 const INHERITED_VARIABLES: &[&str] = &[
     "HOME",
     "USER",
@@ -38,13 +39,13 @@ const INHERITED_VARIABLES: &[&str] = &[
     "LANG",
     "NO_COLOR",
     "RUST_BACKTRACE",
-    // The keychain is reached by these.
+    // The keychain needs these.
     "DBUS_SESSION_BUS_ADDRESS",
     "DISPLAY",
     "WAYLAND_DISPLAY",
 ];
 const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_", "THROUGHLINE_"];
-/// What a configured model is reached through.
+/// Variables that the connection to a configured model needs.
 const MODEL_VARIABLES: &[&str] = &[
     "http_proxy",
     "https_proxy",
@@ -57,7 +58,7 @@ const MODEL_VARIABLES: &[&str] = &[
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
 ];
-/// What is switched off or set for one agent is not for all of them.
+/// Settings of one agent's environment, which must not apply to all agents.
 const EXCLUDED_VARIABLES: &[&str] = &[
     "THROUGHLINE_INJECTION",
     "THROUGHLINE_HOOK_DEADLINE_MS",
@@ -67,22 +68,22 @@ const EXCLUDED_VARIABLES: &[&str] = &[
     "LISTEN_FDNAMES",
 ];
 
-/// What became of starting it.
+/// The result of starting the daemon.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DaemonStart {
-    /// It runs, now or already.
+pub(crate) enum DaemonStart {
+    /// It is running, whether or not it was running before.
     Started,
-    /// None is wanted.
+    /// The user asked for no daemon.
     Absent,
     Failed(String),
 }
 
-/// Starts one in the background, unless one runs, and waits until it answers.
-pub fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<DaemonInfo> {
+/// Starts the daemon in the background unless it is running, and waits until it answers.
+pub(crate) fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<DaemonInfo> {
     let health = || client::send_request(&app.home, "GET", "/health", ANSWER_TIMEOUT);
     if let Some(running) = daemon::running_daemon(&app.home) {
-        // One that was stopped by a signal or hangs holds its lock, but is of no use.
+        // A daemon that hangs, or was stopped with SIGSTOP, still holds its lock.
         health().map_err(|error| {
             crate::output::error_with_hint(
                 format!(
@@ -90,27 +91,29 @@ pub fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<DaemonInfo> {
                     running.pid
                 ),
                 format!(
-                    "end it with `kill -KILL {}`, then run this command again",
+                    "kill it with `kill -KILL {}` and run this command again",
                     running.pid
                 ),
             )
         })?;
     } else {
         spawn(&app.home, &app.config_path, port)?;
-        // It answers a moment before it leaves its card.
+        // The socket answers slightly before `daemon.json` is written.
         let answers = || health().is_ok() && daemon::running_daemon(&app.home).is_some();
         if !wait_until(START_TIMEOUT, answers) {
             return Err(crate::output::error_with_hint(
                 "the daemon did not start",
-                format!("{} says why", log_path(&app.home).display()),
+                format!("see {}", log_path(&app.home).display()),
             ));
         }
     }
-    daemon::running_daemon(&app.home).ok_or_else(|| anyhow::anyhow!("the daemon has ended again"))
+    daemon::running_daemon(&app.home)
+        .ok_or_else(|| anyhow::anyhow!("the daemon exited right after it started"))
 }
 
-/// Starts ourselves again, in the background and away from this terminal. What it has to say goes to its log.
-pub fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
+/// Starts the daemon in the background, detached from this terminal. Its messages go to
+/// `daemon.log`.
+pub(crate) fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
     std::fs::create_dir_all(home)?;
     let log = open_log(home)?;
     let mut command = Command::new(std::env::current_exe()?);
@@ -125,7 +128,7 @@ pub fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
     let model = ModelEnvironment::load(config);
     command.env_clear();
     command.envs(std::env::vars_os().filter(|(name, _)| is_inherited(name, &model)));
-    // An agent ends its hooks with all that they started, by their group.
+    // An agent kills the process group of its hooks; the daemon must survive that.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
@@ -137,7 +140,7 @@ pub fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result<()> {
     Ok(())
 }
 
-/// Says whether the daemon gets a variable of this process.
+/// Returns whether the daemon inherits a variable of this process.
 fn is_inherited(name: &OsStr, model: &ModelEnvironment) -> bool {
     let Some(name) = name.to_str() else {
         return false;
@@ -145,7 +148,7 @@ fn is_inherited(name: &OsStr, model: &ModelEnvironment) -> bool {
     if EXCLUDED_VARIABLES.contains(&name) {
         return false;
     }
-    // The agent's own program as a model needs what that agent needs: the user configured it so.
+    // The user configured an agent's program as the model, and it needs that agent's environment.
     model.is_program
         || INHERITED_VARIABLES.contains(&name)
         || ENV_VARIABLES.contains(&name)
@@ -158,8 +161,8 @@ fn is_inherited(name: &OsStr, model: &ModelEnvironment) -> bool {
 fn open_log(home: &Path) -> io::Result<File> {
     let path = log_path(home);
     if path.is_symlink() {
-        let why = format!("{} is a symbolic link; remove it", path.display());
-        return Err(io::Error::other(why));
+        let message = format!("{} is a symbolic link; remove it", path.display());
+        return Err(io::Error::other(message));
     }
     let is_long = path.metadata().is_ok_and(|log| log.len() > LOG_BYTES_MAX);
     let mut options = OpenOptions::new();
@@ -174,15 +177,15 @@ fn log_path(home: &Path) -> PathBuf {
     home.join("daemon.log")
 }
 
-/// Why a daemon that runs has not ended.
+/// Why the daemon could not be stopped.
 #[derive(Debug)]
-pub enum DaemonStopError {
+pub(crate) enum DaemonStopError {
     NoAnswer(io::Error),
     Timeout,
 }
 
-/// Stops the one that runs, and waits until it has ended.
-pub fn stop(home: &Path) -> Result<(), DaemonStopError> {
+/// Stops the running daemon and waits until it has exited.
+pub(crate) fn stop(home: &Path) -> Result<(), DaemonStopError> {
     client::send_request(home, "POST", "/daemon/stop", ANSWER_TIMEOUT)
         .map_err(DaemonStopError::NoAnswer)?;
     if wait_until(STOP_TIMEOUT, || !daemon::is_locked(home)) {
@@ -192,21 +195,21 @@ pub fn stop(home: &Path) -> Result<(), DaemonStopError> {
     }
 }
 
-/// Stops one that runs in the background, and says whether it did: whoever needs it starts it again.
-pub fn stop_background(home: &Path) -> bool {
+/// Stops a daemon in the background, and returns whether it did. The next hook starts it again.
+pub(crate) fn stop_background(home: &Path) -> bool {
     let runs = daemon::running_daemon(home).is_some_and(|running| running.background);
     runs && stop(home)
-        .inspect_err(|why| tracing::warn!(?why, "the daemon goes on"))
+        .inspect_err(|why| tracing::warn!(?why, "cannot stop the daemon"))
         .is_ok()
 }
 
-fn wait_until(at_most: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+fn wait_until(timeout: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     loop {
-        if is_so() {
+        if condition() {
             return true;
         }
-        if start.elapsed() >= at_most {
+        if start.elapsed() >= timeout {
             return false;
         }
         std::thread::sleep(POLL_INTERVAL);

@@ -1,4 +1,5 @@
-//! Everything that comes from outside: the environment, the home folder, the clock.
+//! What the program reads from its surroundings: environment variables, folders, terminals, the
+//! clock.
 
 #![expect(
     clippy::disallowed_methods,
@@ -19,99 +20,88 @@ use jiff::tz::TimeZone;
 
 use crate::output::error_with_hint;
 
-/// Variables of our own, with what they do; `throughline config` lists them.
-pub const VARIABLES: &[(&str, &str)] = &[
-    (
-        "THROUGHLINE_HOME",
-        "keep everything Throughline writes in this folder",
-    ),
+/// Our environment variables and their effect, as `throughline config` lists them.
+pub(crate) const VARIABLES: &[(&str, &str)] = &[
+    ("THROUGHLINE_HOME", "keep all data in this folder"),
     ("THROUGHLINE_CONFIG", "read this configuration file"),
     (
         "THROUGHLINE_LOG",
-        "what to log on standard error, such as `debug` or `capture=trace`",
+        "the log filter for standard error, such as `debug` or `capture=trace`",
     ),
     (
         "THROUGHLINE_NOW",
-        "take this time for now (for tests and demonstrations)",
+        "use this time instead of the current one, for tests and demos",
     ),
     (
         "THROUGHLINE_COMPACTION",
-        "`off` or `on`: whether compaction is done, whatever the configuration says",
+        "`on` or `off` overrides `enabled` under [compaction]",
     ),
-    (
-        "THROUGHLINE_INJECTION",
-        "`off` puts nothing of memory before agents",
-    ),
-    (
-        "THROUGHLINE_MODEL",
-        "`off` asks no model, whatever the configuration says",
-    ),
+    ("THROUGHLINE_INJECTION", "`off` disables injection"),
+    ("THROUGHLINE_MODEL", "`off` disables the configured model"),
     (
         "THROUGHLINE_HOOK_DEADLINE_MS",
-        "a hook ends after so many milliseconds, whatever the configuration says",
+        "overrides `deadline_ms` under [hook]",
     ),
     (
         "THROUGHLINE_DAEMON",
-        "`off` lets no hook start the daemon; so does `CI`",
+        "`off` keeps hooks from starting the daemon, and so does `CI`",
     ),
     (
         "THROUGHLINE_INSIDE",
-        "hooks do nothing: the agent works for Throughline itself",
+        "set for an agent that Throughline runs as a model; disables hooks",
     ),
-    ("NO_COLOR", "print without colour"),
-    ("TZ", "show times in this zone"),
+    ("NO_COLOR", "disable colored output"),
+    ("TZ", "the time zone of the output"),
 ];
 
-/// What the program was started with.
+/// The surroundings of one run, read once at the start.
 #[derive(Debug)]
-pub struct Environment {
-    pub places: AgentEnv,
-    /// Where this platform keeps programs' data.
-    pub data_dir: PathBuf,
-    pub config_dir: PathBuf,
+pub(crate) struct Environment {
+    pub(crate) places: AgentEnv,
+    /// The default data folder of this platform.
+    pub(crate) data_dir: PathBuf,
+    pub(crate) config_dir: PathBuf,
     /// The current folder.
-    pub cwd: PathBuf,
-    /// Where programs are looked for.
-    pub path: Vec<PathBuf>,
-    /// Where this program lies.
-    pub program: Option<PathBuf>,
-    /// Nothing of memory goes before agents.
-    pub injection_off: bool,
-    pub now: Timestamp,
-    /// Found when a time is shown: it is looked for in many folders.
-    pub zone: LazyLock<TimeZone>,
-    pub color: bool,
-    /// Somebody watches standard error.
-    pub stderr_is_terminal: bool,
-    /// Somebody can answer on standard input.
-    pub stdin_is_terminal: bool,
-    /// Whether compaction is switched on or off for this run.
-    pub compaction: Option<bool>,
-    /// Models are switched off.
-    pub model_off: bool,
+    pub(crate) cwd: PathBuf,
+    /// The folders of PATH.
+    pub(crate) path: Vec<PathBuf>,
+    /// The path of this program.
+    pub(crate) program: Option<PathBuf>,
+    /// Injection is disabled for this process.
+    pub(crate) injection_off: bool,
+    pub(crate) now: Timestamp,
+    /// Computed on first use, because finding the zone reads many files.
+    pub(crate) zone: LazyLock<TimeZone>,
+    pub(crate) color: bool,
+    pub(crate) stderr_is_terminal: bool,
+    pub(crate) stdin_is_terminal: bool,
+    /// Overrides whether compaction is enabled.
+    pub(crate) compaction: Option<bool>,
+    /// The configured model is disabled.
+    pub(crate) model_off: bool,
     log: Option<String>,
-    /// The clock stands still.
+    /// `THROUGHLINE_NOW` replaces the clock.
     clock_is_fixed: bool,
 }
 
-/// Returns what the program was called with.
-pub fn arguments() -> Vec<OsString> {
+/// Returns the command line.
+pub(crate) fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
-/// Returns a variable that the configuration names.
-pub fn variable(name: &str) -> Option<String> {
+/// Returns an environment variable, or `None` if it is unset or empty.
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Returns a socket that whoever started us has opened and handed over, as service managers do.
-pub fn inherited_socket() -> Option<std::os::unix::net::UnixListener> {
-    let mut given = listenfd::ListenFd::from_env();
-    given.take_unix_listener(0).ok().flatten()
+/// Returns the socket that a service manager opened and passed to this process, if there is one.
+pub(crate) fn inherited_socket() -> Option<std::os::unix::net::UnixListener> {
+    let mut inherited = listenfd::ListenFd::from_env();
+    inherited.take_unix_listener(0).ok().flatten()
 }
 
-/// Asks the system's keychain for a key, through the system's own program.
-pub fn keychain_secret(name: &str) -> anyhow::Result<String> {
+/// Reads a secret from the system keychain, through the command line program of the system.
+pub(crate) fn keychain_secret(name: &str) -> anyhow::Result<String> {
     let (program, arguments): (_, &[&str]) = if cfg!(target_os = "macos") {
         (
             "security",
@@ -130,17 +120,17 @@ pub fn keychain_secret(name: &str) -> anyhow::Result<String> {
             &["lookup", "service", "throughline", "account", name],
         )
     };
-    let asked = std::process::Command::new(program).args(arguments).output();
-    let asked = asked.with_context(|| format!("cannot run {program}"))?;
-    let key = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
-    if !asked.status.success() || key.is_empty() {
-        anyhow::bail!("the keychain has no key of that name: service throughline, account {name}");
+    let output = std::process::Command::new(program).args(arguments).output();
+    let output = output.with_context(|| format!("cannot run {program}"))?;
+    let key = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if !output.status.success() || key.is_empty() {
+        anyhow::bail!("the keychain has no entry with service `throughline` and account `{name}`");
     }
     Ok(key)
 }
 
 impl Environment {
-    pub fn read() -> anyhow::Result<Self> {
+    pub(crate) fn read() -> anyhow::Result<Self> {
         let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
         let variables: BTreeMap<_, _> = ENV_VARIABLES
             .iter()
@@ -170,8 +160,8 @@ impl Environment {
         })
     }
 
-    /// Returns the time, for commands that outlast the moment they were started in.
-    pub fn clock(&self) -> Timestamp {
+    /// Returns the current time, for commands that run for a long time.
+    pub(crate) fn clock(&self) -> Timestamp {
         if self.clock_is_fixed {
             self.now
         } else {
@@ -179,54 +169,54 @@ impl Environment {
         }
     }
 
-    /// Returns the clock itself, for what outlives this.
-    pub fn clock_handle(&self) -> serve::ClockFn {
+    /// Returns the clock as a function that outlives this value.
+    pub(crate) fn clock_handle(&self) -> serve::ClockFn {
         let fixed = self.clock_is_fixed.then_some(self.now);
         std::sync::Arc::new(move || fixed.unwrap_or_else(Timestamp::now))
     }
 
-    /// Sends what the crates log to standard error; warnings only, unless asked for more.
-    pub fn start_logging(&self) {
+    /// Sends log events to standard error; only warnings unless `THROUGHLINE_LOG` asks for more.
+    pub(crate) fn start_logging(&self) {
         let filter = self.log.as_deref().unwrap_or("warn");
         tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
             .with_writer(std::io::stderr)
-            // Colours would need another feature of the crate; asking for them without it makes it
-            // print an error before the output of every command.
+            // Colors need the crate feature `ansi`. Without it, asking for them prints an error
+            // before the output of every command.
             .with_ansi(false)
             .without_time()
             .init();
     }
 }
 
-/// What a hook is started with: less than a command, for every microsecond counts.
+/// The surroundings of a hook. A hook reads less than a command, because an agent waits for it.
 #[derive(Clone, Debug)]
-pub struct HookEnvironment {
-    /// The folder of everything we write, unless the command line names another.
-    pub home: PathBuf,
-    /// The configuration file that is asked for, and the usual one.
-    pub config: Option<PathBuf>,
-    pub default_config: PathBuf,
-    pub cwd: Option<PathBuf>,
-    pub now: Timestamp,
-    pub injection_off: bool,
-    /// The agent works for us.
-    pub is_inner_agent: bool,
-    pub deadline_ms: Option<u64>,
-    /// No daemon is started from here.
-    pub daemon_off: bool,
-    /// The agent that the variables of this process tell of.
-    pub agent: Option<memory::Flavor>,
+pub(crate) struct HookEnvironment {
+    /// The data folder.
+    pub(crate) home: PathBuf,
+    /// The configuration file that was asked for, if any.
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) default_config: PathBuf,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) now: Timestamp,
+    pub(crate) injection_off: bool,
+    /// Throughline itself runs the agent, as a model.
+    pub(crate) is_inner_agent: bool,
+    pub(crate) deadline_ms: Option<u64>,
+    /// Hooks must not start the daemon.
+    pub(crate) daemon_off: bool,
+    /// The agent that the environment variables identify.
+    pub(crate) agent: Option<memory::Flavor>,
 }
 
 impl HookEnvironment {
-    /// Reads it, with the folder and the file that the command line names.
-    pub fn read(home: Option<PathBuf>, config: Option<PathBuf>) -> Self {
+    /// Reads the environment. The arguments are the folder and the file of the command line.
+    pub(crate) fn read(home: Option<PathBuf>, config: Option<PathBuf>) -> Self {
         let user = std::env::home_dir().unwrap_or_else(|| PathBuf::from("."));
         let (data_dir, config_dir) = platform_folders(&user);
         let home = home.or_else(|| variable("THROUGHLINE_HOME").map(PathBuf::from));
         let config_dir = home.as_ref().unwrap_or(&config_dir);
-        // A hook never fails: with a time that cannot be read, the clock counts.
+        // A hook never fails: an invalid `THROUGHLINE_NOW` is ignored.
         let fixed = fixed_time().unwrap_or_default();
         let is_copilot = variable("COPILOT_CLI").is_some() && variable("CLAUDECODE").is_none();
         Self {
@@ -247,7 +237,7 @@ impl HookEnvironment {
     }
 }
 
-/// Returns where this platform keeps our data and our configuration.
+/// Returns the default folders of this platform for data and for configuration.
 fn platform_folders(home: &Path) -> (PathBuf, PathBuf) {
     let under = |name: &str, fallback: &str| {
         let base = variable(name).map_or_else(|| home.join(fallback), PathBuf::from);
@@ -269,27 +259,27 @@ fn platform_folders(home: &Path) -> (PathBuf, PathBuf) {
     }
 }
 
-/// Returns the time that THROUGHLINE_NOW states in place of the clock.
+/// Returns the time in `THROUGHLINE_NOW`, which replaces the clock.
 fn fixed_time() -> anyhow::Result<Option<Timestamp>> {
-    let stated = variable("THROUGHLINE_NOW");
-    let parsed = stated.map(|text| {
+    let fixed = variable("THROUGHLINE_NOW");
+    let parsed = fixed.map(|text| {
         let time = text.parse();
         time.map_err(|_| {
             error_with_hint(
-                format!("THROUGHLINE_NOW={text} is not a time"),
-                "write it like 2026-11-16T09:00:00Z, or unset the variable",
+                format!("invalid time in THROUGHLINE_NOW: {text:?}"),
+                "use a time such as 2026-11-16T09:00:00Z, or unset the variable",
             )
         })
     });
     parsed.transpose()
 }
 
-/// Says whether the terminal understands colour codes and the user has not declined them.
+/// Returns whether the terminal supports colors and the user has not disabled them.
 fn wants_color() -> bool {
     variable("NO_COLOR").is_none() && variable("TERM").as_deref() != Some("dumb")
 }
 
-/// Reads a switch as people write it. What is neither leaves it to the configuration.
+/// Parses the common spellings of on and off. Anything else is ignored.
 fn parse_switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "1" | "true" | "yes" => Some(true),

@@ -1,23 +1,23 @@
 //! The keychain of the operating system: Keychain on macOS, Credential Manager on Windows, the
-//! Secret Service elsewhere. Each key lies there under its name.
+//! Secret Service elsewhere. It stores the encryption keys of stores under their ids.
 
 use store::encryption::{EncryptionError, EncryptionKey, KeyId, Keychain};
 
-/// The name under which our keys are filed.
+/// The service name of our entries.
 #[cfg(feature = "keychain")]
 const SERVICE: &str = "throughline";
 
 #[derive(Clone, Copy, Debug)]
-pub struct SystemKeychain;
+pub(crate) struct SystemKeychain;
 
 #[cfg(feature = "keychain")]
 impl Keychain for SystemKeychain {
     fn get(&self, id: KeyId) -> Result<Option<EncryptionKey>, EncryptionError> {
-        read(&entry(id)?)
+        read_key(&keychain_entry(id)?)
     }
 
     fn put(&self, key: &EncryptionKey) -> Result<(), EncryptionError> {
-        write(&entry(key.id())?, key)
+        write_key(&keychain_entry(key.id())?, key)
     }
 }
 
@@ -28,38 +28,40 @@ impl Keychain for SystemKeychain {
     }
 
     fn put(&self, _: &EncryptionKey) -> Result<(), EncryptionError> {
-        Err(EncryptionError::Keychain("this build knows none".into()))
+        Err(EncryptionError::Keychain(
+            "this build has no keychain support".into(),
+        ))
     }
 }
 
 #[cfg(feature = "keychain")]
-fn entry(id: KeyId) -> Result<keyring::Entry, EncryptionError> {
+fn keychain_entry(id: KeyId) -> Result<keyring::Entry, EncryptionError> {
     if let Err(error) = keyring::Entry::store_status() {
         return Err(EncryptionError::Keychain(error.to_string()));
     }
-    keyring::Entry::new(SERVICE, &id.to_string()).map_err(unusable)
+    keyring::Entry::new(SERVICE, &id.to_string()).map_err(keychain_error)
 }
 
 #[cfg(feature = "keychain")]
-fn read(entry: &keyring::Entry) -> Result<Option<EncryptionKey>, EncryptionError> {
+fn read_key(entry: &keyring::Entry) -> Result<Option<EncryptionKey>, EncryptionError> {
     match entry.get_password() {
         Ok(text) => Ok(EncryptionKey::from_text(&zeroize::Zeroizing::new(text))),
         Err(keyring::Error::NoEntry) => Ok(None),
-        Err(error) => Err(unusable(error)),
+        Err(error) => Err(keychain_error(error)),
     }
 }
 
 #[cfg(feature = "keychain")]
-fn write(entry: &keyring::Entry, key: &EncryptionKey) -> Result<(), EncryptionError> {
-    entry.set_password(&key.to_text()).map_err(unusable)
+fn write_key(entry: &keyring::Entry, key: &EncryptionKey) -> Result<(), EncryptionError> {
+    entry.set_password(&key.to_text()).map_err(keychain_error)
 }
 
 #[cfg(feature = "keychain")]
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "it is what `map_err` hands over"
+    reason = "`map_err` passes the error by value"
 )]
-fn unusable(error: keyring::Error) -> EncryptionError {
+fn keychain_error(error: keyring::Error) -> EncryptionError {
     EncryptionError::Keychain(error.to_string())
 }
 
@@ -67,7 +69,7 @@ fn unusable(error: keyring::Error) -> EncryptionError {
 mod tests {
     use super::*;
 
-    /// An entry of the keychain that the library has for tests.
+    /// Returns an entry of the mock keychain of the library.
     #[expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
     fn mock(id: KeyId) -> keyring::Entry {
         let inner = keyring_core::Entry::new(SERVICE, &id.to_string()).unwrap();
@@ -75,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_comes_back_from_the_keychain() {
+    fn a_stored_key_is_read_back() {
         keyring_core::set_default_store(keyring_core::mock::Store::new().unwrap());
         let key = EncryptionKey::random().unwrap();
         let entry = mock(key.id());
-        assert!(read(&entry).unwrap().is_none());
-        write(&entry, &key).unwrap();
-        assert_eq!(read(&mock(key.id())).unwrap().unwrap().id(), key.id());
+        assert!(read_key(&entry).unwrap().is_none());
+        write_key(&entry, &key).unwrap();
+        assert_eq!(read_key(&mock(key.id())).unwrap().unwrap().id(), key.id());
         let other = EncryptionKey::random().unwrap();
-        assert!(read(&mock(other.id())).unwrap().is_none());
+        assert!(read_key(&mock(other.id())).unwrap().is_none());
     }
 }

@@ -1,7 +1,20 @@
 //! Throughline: session memory for coding agents.
 //!
-//! The only crate that reads the environment and the configuration, prints, and exits. Each command
-//! has a file under [`commands`] with its arguments, whose doc comments are the help, and `run`.
+//! This is the only crate that reads the environment and the configuration, prints, and exits. Each
+//! command has a file under [`commands`] with its arguments, whose doc comments are the help, and
+//! its `run` function. [`install`] edits the agents' configuration files, [`model`] builds the
+//! configured model, and [`output`] formats messages, tables and errors.
+
+#![warn(unreachable_pub, let_underscore_drop)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::await_holding_lock
+)]
+
+// First, so that its macro `say!` is known in the modules below.
+#[macro_use]
+mod output;
 
 mod agent_cli;
 mod cli;
@@ -9,11 +22,9 @@ mod commands;
 mod config;
 mod daemon;
 mod environment;
-mod evaluation;
 mod install;
 mod keychain;
 mod model;
-mod output;
 mod samples;
 mod stages;
 mod stoppable;
@@ -27,9 +38,10 @@ use crate::environment::Environment;
 
 fn main() -> ExitCode {
     let arguments = environment::arguments();
-    // An agent waits for a hook: it goes before everything that takes time.
-    if let Some(called) = commands::hook::parse_command_line(&arguments) {
-        return commands::hook::answer_hook(called).into();
+    // An agent waits for its hook, so a hook skips the argument parser and everything else that
+    // takes time.
+    if let Some(command_line) = commands::hook::parse_command_line(&arguments) {
+        return commands::hook::answer_hook(command_line).into();
     }
     let cli = match Cli::try_parse_from(cli::rewrite_arguments(arguments)) {
         Ok(cli) => cli,

@@ -1,7 +1,7 @@
-//! The model that the user's configuration names, and the settings of the summaries.
+//! The configured model, and the settings of running summaries.
 //!
-//! Both come from the user's own file; nothing in a repository is asked. Keys come from the environment
-//! or the system's keychain and go into requests, nowhere else.
+//! Both come from the user's configuration file, never from a repository. API keys come from the
+//! environment or the system keychain and are used in requests only.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -23,23 +23,23 @@ use store::Store;
 use crate::agent_cli::AgentCli;
 use crate::commands::App;
 use crate::environment;
-use crate::output::{error_with_hint, say};
+use crate::output::error_with_hint;
 use crate::stoppable::StoppableModel;
 
 /// Section `[summary]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct SummaryConfig {
-    pub enabled: bool,
-    pub start_tokens: u64,
-    pub more_tokens: u64,
-    pub tool_calls: u64,
-    pub section_tokens: u64,
-    pub file_tokens: u64,
-    /// A file with headings to fill; empty for those that are shipped.
-    pub template: String,
-    /// A file with what a model is told.
-    pub instructions: String,
+pub(crate) struct SummaryConfig {
+    pub(crate) enabled: bool,
+    pub(crate) start_tokens: u64,
+    pub(crate) more_tokens: u64,
+    pub(crate) tool_calls: u64,
+    pub(crate) section_tokens: u64,
+    pub(crate) file_tokens: u64,
+    /// A file with the section headings; empty means the built-in ones.
+    pub(crate) template: String,
+    /// A file with instructions for the model; empty means the built-in ones.
+    pub(crate) instructions: String,
 }
 
 impl Default for SummaryConfig {
@@ -61,25 +61,25 @@ impl Default for SummaryConfig {
 /// Section `[model]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ModelConfig {
-    pub enabled: bool,
-    pub provider: Provider,
-    pub base_url: String,
-    pub model: String,
-    /// The environment variable that holds the key.
-    pub key_env: String,
-    /// The name of the key in the system's keychain.
-    pub keychain: String,
-    /// The agent's own program, with its arguments, for the provider `cli`.
-    pub command: Vec<String>,
-    pub timeout_ms: u64,
-    pub daily_tokens: u64,
-    pub daily_usd: f64,
+pub(crate) struct ModelConfig {
+    pub(crate) enabled: bool,
+    pub(crate) provider: Provider,
+    pub(crate) base_url: String,
+    pub(crate) model: String,
+    /// The environment variable that holds the API key.
+    pub(crate) key_env: String,
+    /// The account name of the API key in the system keychain.
+    pub(crate) keychain: String,
+    /// The program and its arguments, for the provider `cli`.
+    pub(crate) command: Vec<String>,
+    pub(crate) timeout_ms: u64,
+    pub(crate) daily_tokens: u64,
+    pub(crate) daily_usd: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Provider {
+pub(crate) enum Provider {
     #[default]
     None,
     Anthropic,
@@ -108,8 +108,8 @@ impl Default for ModelConfig {
 }
 
 impl ModelConfig {
-    /// Returns where its requests go, or `None` when nothing leaves the program.
-    pub fn destination(&self) -> Option<String> {
+    /// Returns where requests are sent, or `None` if no model is used.
+    pub(crate) fn destination(&self) -> Option<String> {
         match self.provider {
             Provider::None => None,
             _ if !self.enabled => None,
@@ -130,10 +130,10 @@ impl ModelConfig {
     }
 }
 
-/// Returns how summaries are written.
-pub fn summary_settings(app: &App<'_>) -> anyhow::Result<SummarySettings> {
+/// Returns the settings of running summaries.
+pub(crate) fn summary_settings(app: &App<'_>) -> anyhow::Result<SummarySettings> {
     let config = &app.config.summary;
-    let usual = SummarySettings::default();
+    let defaults = SummarySettings::default();
     let read =
         |path: &str| std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"));
     Ok(SummarySettings {
@@ -147,24 +147,24 @@ pub fn summary_settings(app: &App<'_>) -> anyhow::Result<SummarySettings> {
             whole: Tokens(config.file_tokens),
         },
         template: match config.template.as_str() {
-            "" => usual.template,
+            "" => defaults.template,
             path => Template(Summary::parse(&read(path)?)),
         },
         instructions: match config.instructions.as_str() {
-            "" => usual.instructions,
+            "" => defaults.instructions,
             path => read(path)?,
         },
         has_model: is_usable(app),
     })
 }
 
-/// Says whether a model is configured and not switched off.
-pub fn is_usable(app: &App<'_>) -> bool {
+/// Returns whether a model is configured and enabled.
+pub(crate) fn is_usable(app: &App<'_>) -> bool {
     app.config.model.destination().is_some() && !app.environment.model_off
 }
 
-/// Returns the model that is configured.
-pub fn configured_model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
+/// Builds the configured model.
+pub(crate) fn configured_model(app: &App<'_>) -> anyhow::Result<Arc<dyn Model>> {
     build_model(&app.config.model, &app.config_path)
 }
 
@@ -172,7 +172,7 @@ fn build_model(config: &ModelConfig, path: &Path) -> anyhow::Result<Arc<dyn Mode
     let name = config.model.clone();
     if config.provider != Provider::None && config.provider != Provider::Cli && name.is_empty() {
         return Err(error_with_hint(
-            "no model is named",
+            "no model name is configured",
             format!("set `model` under [model] in {}", path.display()),
         ));
     }
@@ -181,7 +181,7 @@ fn build_model(config: &ModelConfig, path: &Path) -> anyhow::Result<Arc<dyn Mode
             return Err(error_with_hint(
                 "no model is configured",
                 format!(
-                    "name one under [model] in {}, or leave --model out",
+                    "set `provider` and `model` under [model] in {}",
                     path.display()
                 ),
             ));
@@ -206,7 +206,7 @@ fn api_key(config: &ModelConfig) -> anyhow::Result<Option<ApiKey>> {
         let key = environment::variable(&config.key_env).ok_or_else(|| {
             error_with_hint(
                 format!("the environment variable {} is not set", config.key_env),
-                "`key_env` under [model] names it",
+                "set it, or change `key_env` under [model]",
             )
         })?;
         return Ok(Some(ApiKey::new(key)));
@@ -219,8 +219,8 @@ fn api_key(config: &ModelConfig) -> anyhow::Result<Option<ApiKey>> {
     Ok(None)
 }
 
-/// Hands an asker to `run`: budget, ledger, clock and all.
-pub fn with_asker<T>(
+/// Calls `run` with a session of the model, which enforces the budget and records every call.
+pub(crate) fn with_asker<T>(
     app: &App<'_>,
     store: &Store,
     model: &dyn Model,
@@ -229,11 +229,11 @@ pub fn with_asker<T>(
     run: impl FnOnce(&ModelSession<'_>) -> T,
 ) -> anyhow::Result<T> {
     Ok(run(
-        &ModelPolicy::of(app).asker(store, model, purpose, session)?
+        &ModelPolicy::of(app).session(store, model, purpose, session)?
     ))
 }
 
-/// On which terms models are asked, whoever asks and for however long the program runs.
+/// The budget, prices and clock that every use of the model is subject to.
 struct ModelPolicy {
     config: ModelConfig,
     prices: memory::Prices,
@@ -253,7 +253,7 @@ impl ModelPolicy {
         }
     }
 
-    fn asker<'a>(
+    fn session<'a>(
         &'a self,
         store: &'a Store,
         model: &'a dyn Model,
@@ -289,25 +289,25 @@ impl ModelPolicy {
     }
 }
 
-/// The configured model, for stages and requests that outlive a command.
-pub struct ConfiguredModel {
+/// The configured model, for stages and requests of a program that keeps running.
+pub(crate) struct ConfiguredModel {
     policy: ModelPolicy,
     config_path: PathBuf,
-    /// Made when it is first needed: its key may lie in a keychain.
+    /// Built on first use, because reading its key may prompt the user for the keychain.
     model: Mutex<Option<Arc<dyn Model>>>,
-    /// Why it could not be had the last time; each reason is told once.
+    /// The last warning, so that the same warning is not printed again and again.
     last_warning: Mutex<String>,
 }
 
 impl std::fmt::Debug for ConfiguredModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lender").finish_non_exhaustive()
+        f.debug_struct("ConfiguredModel").finish_non_exhaustive()
     }
 }
 
 impl ConfiguredModel {
-    /// Returns who lends the model, where one is configured and not switched off.
-    pub fn of(app: &App<'_>) -> Option<Arc<dyn ModelProvider>> {
+    /// Returns the provider of the configured model, or `None` if no model is used.
+    pub(crate) fn of(app: &App<'_>) -> Option<Arc<dyn ModelProvider>> {
         is_usable(app).then(|| -> Arc<dyn ModelProvider> {
             Arc::new(Self {
                 policy: ModelPolicy::of(app),
@@ -319,23 +319,23 @@ impl ConfiguredModel {
     }
 
     fn model(&self) -> anyhow::Result<Arc<dyn Model>> {
-        let mut made = self.model.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(model) = &*made {
+        let mut cached = self.model.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = &*cached {
             return Ok(Arc::clone(model));
         }
         let model = build_model(&self.policy.config, &self.config_path)?;
-        *made = Some(Arc::clone(&model));
+        *cached = Some(Arc::clone(&model));
         Ok(model)
     }
 
-    fn warn_once(&self, why: &str) {
-        let mut trouble = self
+    fn warn_once(&self, reason: &str) {
+        let mut last_warning = self
             .last_warning
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if *trouble != why {
-            say(&format!("warning: no model is asked: {why}"));
-            why.clone_into(&mut trouble);
+        if *last_warning != reason {
+            say!("warning: the model is not used: {reason}");
+            reason.clone_into(&mut last_warning);
         }
     }
 }
@@ -343,30 +343,32 @@ impl ConfiguredModel {
 impl ModelProvider for ConfiguredModel {
     fn with_model(
         &self,
-        loan: &ModelRequest<'_>,
+        request: &ModelRequest<'_>,
         work: &mut dyn FnMut(&ModelSession<'_>),
     ) -> Result<(), String> {
-        let mut lent = || -> anyhow::Result<()> {
+        let mut run = || -> anyhow::Result<()> {
             let model = StoppableModel {
                 model: self.model()?,
-                stop: Arc::clone(loan.stop),
+                stop: Arc::clone(request.stop),
             };
-            let sleep = |time| StoppableModel::sleep(loan.stop, time);
-            let terms = &self.policy;
-            let mut asker = terms.asker(loan.store, &model, loan.purpose, loan.session)?;
-            asker.clock.sleep = &sleep;
-            work(&asker);
+            let sleep = |time| StoppableModel::sleep(request.stop, time);
+            let policy = &self.policy;
+            let mut session =
+                policy.session(request.store, &model, request.purpose, request.session)?;
+            session.clock.sleep = &sleep;
+            work(&session);
             Ok(())
         };
-        lent().map_err(|error| {
-            let why = format!("{error:#}");
-            self.warn_once(&why);
-            why
+        run().map_err(|error| {
+            let reason = format!("{error:#}");
+            self.warn_once(&reason);
+            reason
         })
     }
 }
 
-/// Returns a number between 0 and 1; each hasher of the standard library has keys of its own.
+/// Returns a random number between 0 and 1. Every `RandomState` has random keys, which saves a
+/// dependency on a random number generator.
 fn jitter() -> f64 {
     let random = RandomState::new().build_hasher().finish();
     (random >> 11) as f64 / (1_u64 << 53) as f64

@@ -1,5 +1,6 @@
-//! What follows a sweep, stage by stage. Each pulls its own pending work from the store and may be run at
-//! any time; `ingest` runs them all, `watch` when something came and every few minutes.
+//! Runs the stages that follow a sweep: facts, summaries, digests and retention. Each stage takes
+//! its pending work from the store, so it may run at any time. `ingest` runs all of them once,
+//! `watch` when new records arrive and every few minutes.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,30 +15,29 @@ use store::Store;
 use crate::commands::App;
 use crate::commands::retain::RetainOutcome;
 use crate::commands::serve::stage_settings;
-use crate::output::say;
 use crate::output::table::count;
 use crate::output::text::sanitize;
 
-/// What the stages have in common.
+/// Runs the stages on a store.
 #[derive(Debug)]
-pub struct StageRunner<'a> {
-    pub app: &'a App<'a>,
-    pub stop: &'a Arc<AtomicBool>,
+pub(crate) struct StageRunner<'a> {
+    pub(crate) app: &'a App<'a>,
+    pub(crate) stop: &'a Arc<AtomicBool>,
     store: &'a Store,
     settings: serve::stages::StageSettings,
 }
 
-/// What all of them did.
+/// The results of all stages.
 #[derive(Debug)]
-pub struct StageResults {
-    pub facts: Option<facts::FactReport>,
-    pub summaries: SummaryReport,
-    pub retention: RetainOutcome,
-    pub model_facts: Option<model_facts::stage::ModelFactReport>,
+pub(crate) struct StageResults {
+    pub(crate) facts: Option<facts::FactReport>,
+    pub(crate) summaries: SummaryReport,
+    pub(crate) retention: RetainOutcome,
+    pub(crate) model_facts: Option<model_facts::stage::ModelFactReport>,
 }
 
 impl<'a> StageRunner<'a> {
-    pub fn new(
+    pub(crate) fn new(
         app: &'a App<'a>,
         store: &'a Store,
         stop: &'a Arc<AtomicBool>,
@@ -51,7 +51,7 @@ impl<'a> StageRunner<'a> {
     }
 
     /// Returns what [`serve::stages::run`] needs.
-    pub fn context<'s>(&'s self, sources: &'s Sources, now: Timestamp) -> StageContext<'s> {
+    pub(crate) fn context<'s>(&'s self, sources: &'s Sources, now: Timestamp) -> StageContext<'s> {
         StageContext {
             store: self.store,
             settings: &self.settings,
@@ -61,19 +61,20 @@ impl<'a> StageRunner<'a> {
         }
     }
 
-    /// Writes the summaries that are due. They are a comfort: trouble with them is no trouble with the rest.
-    pub fn update_summaries(&self, now: Timestamp) -> SummaryReport {
+    /// Updates the running summaries that are due. A failure is only reported, because nothing
+    /// depends on summaries.
+    pub(crate) fn update_summaries(&self, now: Timestamp) -> SummaryReport {
         let renewed =
             serve::stages::update_due_summaries(self.store, &self.settings, self.stop, now);
         renewed.unwrap_or_else(|error| {
-            say(&format!("warning: no summaries: {error:#}"));
+            say!("warning: cannot update summaries: {error:#}");
             SummaryReport::default()
         })
     }
 
-    /// Runs them all. Facts and summaries are taken from records that retention may let go of; the model's
-    /// facts come last, because nothing waits for them.
-    pub fn run_all(&self, now: Timestamp) -> anyhow::Result<StageResults> {
+    /// Runs all stages. Facts and summaries come before retention, which may remove their records.
+    /// The model's facts come last, because a model is slow and nothing depends on them.
+    pub(crate) fn run_all(&self, now: Timestamp) -> anyhow::Result<StageResults> {
         let (store, settings, stop) = (self.store, &self.settings, self.stop);
         let facts = serve::stages::extract_facts(store, settings, stop, now)?;
         let renewed = self.update_summaries(now);
@@ -84,7 +85,7 @@ impl<'a> StageRunner<'a> {
             summaries: renewed,
             retention: RetainOutcome { digested, retained },
             model_facts: told.unwrap_or_else(|error| {
-                say(&format!("warning: no facts by the model: {error}"));
+                say!("warning: cannot extract facts with the model: {error}");
                 None
             }),
         })
@@ -92,8 +93,8 @@ impl<'a> StageRunner<'a> {
 }
 
 impl StageResults {
-    /// Returns what is worth telling people, a line each.
-    pub fn report_lines(&self) -> Vec<String> {
+    /// Returns the messages for people.
+    pub(crate) fn report_lines(&self) -> Vec<String> {
         let (facts, told) = (self.facts.as_ref(), self.model_facts.as_ref());
         let found = facts.and_then(|facts| found_text(facts.facts, facts.sessions));
         let by_model = told.and_then(|told| found_text(told.facts, told.sessions));
@@ -103,14 +104,14 @@ impl StageResults {
             found.map(|found| format!("Found {found}.")),
             summaries_text(&self.summaries).map(|written| format!("Wrote {written}.")),
             by_model.map(|found| format!("The model found {found}.")),
-            refused.map(|why| format!("The model was not asked any more: {}.", sanitize(why))),
+            refused.map(|why| format!("Stopped asking the model: {}.", sanitize(why))),
         ];
         lines.into_iter().flatten().collect()
     }
 }
 
-/// Says which summaries were written.
-pub fn summaries_text(renewed: &SummaryReport) -> Option<String> {
+/// Returns how many summaries were updated, or `None` if none were.
+pub(crate) fn summaries_text(renewed: &SummaryReport) -> Option<String> {
     let written = match renewed.written.len() {
         0 => return None,
         1 => "1 summary".to_owned(),

@@ -1,4 +1,4 @@
-//! A model that is not waited for any longer once the program is to end.
+//! A model whose pending requests are abandoned when the program shuts down.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use distill::model::{Completion, CompletionRequest, Model, ModelError, ModelFailure};
 
-/// How often the flag is looked at.
+/// How often the stop flag is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
-pub struct StoppableModel {
-    pub model: Arc<dyn Model>,
-    pub stop: Arc<AtomicBool>,
+pub(crate) struct StoppableModel {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl StoppableModel {
-    /// Sleeps, unless the program is to end.
-    pub fn sleep(stop: &AtomicBool, time: Duration) {
+    /// Sleeps until the time has passed or the stop flag is set.
+    pub(crate) fn sleep(stop: &AtomicBool, time: Duration) {
         let mut left = time;
         while !left.is_zero() && !stop.load(Ordering::Relaxed) {
             let step = left.min(POLL_INTERVAL);
@@ -40,9 +40,10 @@ impl Model for StoppableModel {
     ) -> Result<Completion, ModelError> {
         let (answer, answered) = channel();
         let (model, request) = (Arc::clone(&self.model), request.clone());
-        // Whoever asks goes when the program does; nothing of it is written before its answer is taken.
+        // The thread dies with the process, which is safe: it writes nothing.
         std::thread::spawn(move || {
-            let _nobody_listens = answer.send(model.complete(&request, timeout));
+            // The send fails if the receiver has given up.
+            answer.send(model.complete(&request, timeout)).ok();
         });
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -52,9 +53,10 @@ impl Model for StoppableModel {
                 Ok(reply) => return reply,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(
-                        ModelFailure::Connection("the asking thread ended".to_owned()).into(),
-                    );
+                    return Err(ModelFailure::Connection(
+                        "the thread of the request ended".to_owned(),
+                    )
+                    .into());
                 }
             }
         }
@@ -69,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_that_hangs_does_not_keep_the_program() {
+    fn a_model_that_hangs_does_not_delay_shutdown() {
         let server = ModelServer::start(vec![Act::Hang]);
         let stop = Arc::new(AtomicBool::new(false));
         let model = StoppableModel {

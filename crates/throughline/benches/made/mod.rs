@@ -71,8 +71,8 @@ pub fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
     bytes
 }
 
-/// Fills a store with records of the sizes that agents' logs have, with their usage, and with facts, some of
-/// them pinned. Every eighth session is of the workspace `/w3`.
+/// Fills a store with records of the sizes that agents' logs have, with their usage, and with
+/// facts, some of them pinned. Every eighth session is of the workspace `/w3`.
 pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u64) {
     let mut door = store.sanitizer();
     let sessions = records / SESSION_RECORDS;
@@ -143,8 +143,8 @@ fn workspace(number: u64) -> Workspace {
     }
 }
 
-/// Returns how many words a record has: a prompt some dozens, an answer some hundreds, and what a tool
-/// returned mostly less than two hundred, but sometimes thousands.
+/// Returns how many words a record has: a prompt some dozens, an answer some hundreds, and what a
+/// tool returned mostly less than two hundred, but sometimes thousands.
 fn words_of(number: u64, random: &mut Random) -> usize {
     let words = match number % 10 {
         0 => 8 + random.below(80),

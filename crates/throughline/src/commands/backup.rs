@@ -2,23 +2,25 @@
 
 use std::path::PathBuf;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use store::{CopyProgress, Overwrite};
 
 use crate::commands::App;
+use crate::output::progress::progress_bar;
 use crate::output::table::format_bytes;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
-/// Copy the store to a file, also while it is in use
+/// Copy the store to a file
 ///
-/// The copy is of one moment and checked before it appears. It is encrypted if the store is, with the
-/// same key, which is not in it.
+/// The store may be in use meanwhile. The copy is consistent and is verified before the file
+/// appears. A copy of an encrypted store is encrypted with the same key, which the copy does not
+/// contain.
 #[derive(Debug, clap::Args)]
-pub struct BackupArgs {
+pub(crate) struct BackupArgs {
     /// The file to write
     file: PathBuf,
 
-    /// Replace the file if it is there
+    /// Overwrite the file if it exists
     #[arg(long)]
     force: bool,
 
@@ -27,11 +29,11 @@ pub struct BackupArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
     if args.file.exists() && !args.force {
         return Err(error_with_hint(
-            format!("{} exists already", args.file.display()),
-            "name another file, or replace it with --force",
+            format!("{} already exists", args.file.display()),
+            "choose another file, or overwrite it with --force",
         ));
     }
     let folder = args
@@ -40,8 +42,8 @@ pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
         .filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         return Err(error_with_hint(
-            format!("there is no folder {}", folder.display()),
-            "make it first, or name another file",
+            format!("the folder {} does not exist", folder.display()),
+            "create it, or choose another file",
         ));
     }
     let overwrite = if args.force {
@@ -49,7 +51,7 @@ pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
     } else {
         Overwrite::Refuse
     };
-    let bar = progress_bar(app);
+    let bar = copy_bar(app);
     let backup = app
         .open_existing()?
         .backup(&args.file, overwrite, &mut |progress| {
@@ -60,36 +62,27 @@ pub fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
         output::print_json(&backup)?;
         return Ok(Exit::Done);
     }
-    say(&format!(
+    say!(
         "Backed up {} records to {} ({}).",
         backup.records,
         args.file.display(),
         format_bytes(backup.size_bytes)
-    ));
+    );
     match backup.key {
-        Some(key) => say(&format!(
-            "It is encrypted with key {key}, which is not in it."
-        )),
-        None => say(
-            "It is not encrypted, and holds the redaction key as well: keep it as you would keep the store.",
+        Some(key) => say!("The backup is encrypted with key {key}, which it does not contain."),
+        None => say!(
+            "The backup is not encrypted and contains the redaction key; protect it like the store.",
         ),
     }
     Ok(Exit::Done)
 }
 
-/// Returns a bar for a copy, hidden when nobody watches.
-pub fn progress_bar(app: &App<'_>) -> ProgressBar {
-    if !app.environment.stderr_is_terminal {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-    match ProgressStyle::with_template("{bar:30} {percent} %") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
+/// Returns a progress bar for copying a store.
+pub(crate) fn copy_bar(app: &App<'_>) -> ProgressBar {
+    progress_bar(app.environment, "{bar:30} {percent} %")
 }
 
-pub fn show_progress(bar: &ProgressBar, progress: CopyProgress) {
+pub(crate) fn show_progress(bar: &ProgressBar, progress: CopyProgress) {
     bar.set_length(progress.total_pages);
     bar.set_position(progress.done_pages);
 }

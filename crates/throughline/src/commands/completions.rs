@@ -4,18 +4,23 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
+use crate::commands::App;
 use crate::output::Exit;
 
-/// Print the completions of a shell
+/// Print a shell completion script
 ///
-/// For example: throughline completions bash > ~/.local/share/bash-completion/completions/throughline
+/// For example: throughline completions bash >
+/// ~/.local/share/bash-completion/completions/throughline
 #[derive(Debug, clap::Args)]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
-pub fn run(args: &CompletionsArgs) -> anyhow::Result<Exit> {
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every command has the same signature"
+)]
+pub(crate) fn run(_: &App<'_>, args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let mut command = Cli::command();
     clap_complete::generate(
         args.shell,

@@ -10,19 +10,19 @@ use crate::environment::VARIABLES;
 use crate::output::table::count;
 use crate::output::{self, Exit};
 
-/// Say where things are and which settings are in force
+/// Show where the data and the configuration are, and the settings in effect
 #[derive(Debug, clap::Args)]
-pub struct ConfigArgs {
-    /// Print a configuration file with every setting at its default
+pub(crate) struct ConfigArgs {
+    /// Print a configuration file with all defaults
     #[arg(long)]
     default: bool,
 
-    /// Print it as JSON
+    /// Print the settings as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Exit> {
     let mut out = stdout().lock();
     if args.default {
         write!(out, "{DEFAULT_TOML}")?;
@@ -40,19 +40,19 @@ pub fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Exit> {
     let exists = if app.config_path.exists() {
         ""
     } else {
-        " (not there, defaults in force)"
+        " (does not exist; the defaults apply)"
     };
     writeln!(out, "# home    {}", app.home.display())?;
     writeln!(out, "# store   {}", store.display())?;
     writeln!(out, "# config  {}{exists}\n#", app.config_path.display())?;
-    for (name, what) in VARIABLES {
-        writeln!(out, "# ${name}: {what}")?;
+    for (name, effect) in VARIABLES {
+        writeln!(out, "# ${name}: {effect}")?;
     }
     writeln!(out, "\n{}", effective_toml(app)?)?;
     Ok(Exit::Done)
 }
 
-/// Returns the settings in force; of the prices only those that are not shipped, which are many.
+/// Returns the settings in effect as TOML. The shipped prices are left out, because they are many.
 fn effective_toml(app: &App<'_>) -> anyhow::Result<String> {
     let mut config = app.config.clone();
     let shipped = PricesConfig::default().models;
@@ -63,6 +63,6 @@ fn effective_toml(app: &App<'_>) -> anyhow::Result<String> {
     let text = toml::to_string_pretty(&config)?;
     let shipped = count(shipped.len(), "price");
     Ok(format!(
-        "{text}# and {shipped} that `throughline config --default` lists"
+        "{text}# plus {shipped}, listed by `throughline config --default`"
     ))
 }

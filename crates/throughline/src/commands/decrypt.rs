@@ -5,13 +5,13 @@ use crate::commands::encrypt::{print_step, report_conversion};
 use crate::keychain::SystemKeychain;
 use crate::output::Exit;
 
-/// Make an encrypted store a plain one again
+/// Remove the encryption of the store
 ///
-/// The key stays where it is, for backups that need it.
+/// The key is kept, because older backups need it.
 #[derive(Debug, clap::Args)]
-pub struct DecryptArgs {}
+pub(crate) struct DecryptArgs {}
 
-pub fn run(app: &App<'_>, _: &DecryptArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, _: &DecryptArgs) -> anyhow::Result<Exit> {
     let conversion = store::encryption::decrypt(&app.home, &SystemKeychain, &mut |step| {
         print_step(app, step)
     })?;

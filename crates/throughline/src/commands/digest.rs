@@ -10,29 +10,29 @@ use store::StoredDigest;
 use crate::commands::{App, show};
 use crate::output::table::count;
 use crate::output::text::{TextStyle, sanitize};
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
-/// Tell what a session was about and how it went
+/// Show what a session was about and how it ended
 ///
-/// The digest outlives the session's records.
+/// The digest is kept when the records of the session are removed.
 #[derive(Debug, clap::Args)]
-pub struct DigestArgs {
-    /// The session's id or the beginning of it
+pub(crate) struct DigestArgs {
+    /// The id of a session, or a prefix of it
     #[arg(value_name = "SESSION")]
     session: String,
 
-    /// Print it as JSON
+    /// Print the digest as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let session = show::find_session(&store, &args.session)?;
     let stored = store.digest(&session.id)?;
     let stored = match stored {
         Some(stored) if !stored.stale || session.evicted > 0 => stored,
-        // It goes on, or has only just ended: told as it is now, and not kept.
+        // The session is live or has just ended: compute its digest now, without storing it.
         _ => {
             let mut account = distill::digest::DigestBuilder::new(&session);
             store.each_record(&session.id, |record| account.add_record(&record))?;
@@ -56,47 +56,44 @@ pub fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
         format_digest(app, &stored.digest)
     )?;
     if stored.stale {
-        say("The session has gone on since; the next ingest adds to this.");
+        say!("The session has continued since; the next ingest updates its digest.");
     }
     if stored.lost > 0 {
-        say(&format!(
-            "{} of its records went before a digest told of them.",
+        say!(
+            "{} of its records were removed before they were digested.",
             stored.lost
-        ));
+        );
     }
     Ok(Exit::Done)
 }
 
-/// Returns a digest as people read it.
-pub fn format_digest(app: &App<'_>, digest: &Digest) -> String {
+/// Formats a digest as text.
+pub(crate) fn format_digest(app: &App<'_>, digest: &Digest) -> String {
     let paint = TextStyle {
         color: app.environment.color,
     };
     let mut page = String::new();
-    let mut part = |title: &str, lines: Vec<String>| {
+    let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             page += &format!("\n{}\n", paint.bold(title));
             page.extend(lines.iter().map(|line| format!("  {}\n", sanitize(line))));
         }
     };
-    part("How it ended", outcome_lines(digest));
-    part("Asked", prompt_lines(&digest.asked));
-    part(
-        "Corrected",
+    section("Outcome", outcome_lines(digest));
+    section("Prompts", prompt_lines(&digest.asked));
+    section(
+        "Corrections",
         list_lines(&digest.corrections, Clone::clone, "more correction"),
     );
-    part("Done", step_lines(digest));
-    part(
+    section("Steps", step_lines(digest));
+    section(
         "Errors",
         list_lines(&digest.errors, format_error, "more kind"),
     );
     let retry =
         |retry: &memory::digest::Retry| format!("{}{}", retry.what, repeat_count(retry.times));
-    part(
-        "Tried again",
-        list_lines(&digest.retries, retry, "more call"),
-    );
-    part("Figures", figure_lines(digest));
+    section("Retries", list_lines(&digest.retries, retry, "more call"));
+    section("Figures", figure_lines(digest));
     page
 }
 
@@ -106,19 +103,18 @@ fn outcome_lines(digest: &Digest) -> Vec<String> {
         digest
             .said
             .as_ref()
-            .map(|said| format!("last words: {said}")),
+            .map(|said| format!("last message: {said}")),
     );
     lines
 }
 
-/// The first prompts, the last ones, and between them how many were left out.
+/// Returns the first and the last prompts, and between them the number of those left out.
 fn prompt_lines(list: &CappedList<String>) -> Vec<String> {
     let mut lines = list.items.clone();
     if list.more > 0 {
-        let more = usize::try_from(list.more).unwrap_or(usize::MAX);
         lines.insert(
             FIRST_PROMPTS_MAX.min(lines.len()),
-            format!("… {}", count(more, "more prompt")),
+            format!("… {}", count(list.more, "more prompt")),
         );
     }
     lines
@@ -127,8 +123,7 @@ fn prompt_lines(list: &CappedList<String>) -> Vec<String> {
 fn list_lines<T>(list: &CappedList<T>, line: impl Fn(&T) -> String, noun: &str) -> Vec<String> {
     let mut lines: Vec<_> = list.items.iter().map(line).collect();
     if list.more > 0 {
-        let s = if list.more == 1 { "" } else { "s" };
-        lines.push(format!("… {} {noun}{s}", list.more));
+        lines.push(format!("… {}", count(list.more, noun)));
     }
     lines
 }
@@ -136,7 +131,7 @@ fn list_lines<T>(list: &CappedList<T>, line: impl Fn(&T) -> String, noun: &str) 
 fn step_lines(digest: &Digest) -> Vec<String> {
     let mut lines = list_lines(&digest.done, format_step, "more step");
     if digest.looks > 0 {
-        lines.push(format!("looked at things{}", repeat_count(digest.looks)));
+        lines.push(format!("read or searched{}", repeat_count(digest.looks)));
     }
     lines
 }
@@ -173,13 +168,13 @@ fn format_error(error: &SeenError) -> String {
         .tool
         .as_ref()
         .map_or_else(String::new, |tool| format!("{tool}: "));
-    let fate = if error.overcome {
-        "overcome"
+    let state = if error.overcome {
+        "resolved"
     } else {
-        "not seen to be overcome"
+        "unresolved"
     };
     format!(
-        "{tool}{}{} ({fate}, {})",
+        "{tool}{}{} ({state}, id {})",
         error.text,
         repeat_count(error.times),
         error.name
@@ -204,11 +199,11 @@ fn figure_lines(digest: &Digest) -> Vec<String> {
         format!("{} {}{failed}", tool.tool, tool.calls)
     };
     let mut lines = vec![format!(
-        "{} of work in {}, {}, {}",
+        "active for {} of {}, {}, {}",
         format_duration(digest.active_ms),
         format_duration(digest.wall_ms),
-        counted(digest.prompts, "prompt"),
-        counted(digest.records, "record"),
+        count(digest.prompts, "prompt"),
+        count(digest.records, "record"),
     )];
     if !digest.tools.items.is_empty() {
         lines.push(format!(
@@ -225,32 +220,28 @@ fn overhead_line(overhead: &Overhead) -> Option<String> {
         (overhead.failed, "failed"),
         (overhead.installs, "installing"),
         (overhead.waits, "waiting"),
-        (overhead.rereads, "reading again"),
+        (overhead.rereads, "rereading"),
     ];
-    let mut said: Vec<_> = parts
+    let mut counts: Vec<_> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     if overhead.denials > 0 {
-        said.push(format!("{} refused or broken off", overhead.denials));
+        counts.push(format!("{} denied or interrupted", overhead.denials));
     }
-    (!said.is_empty()).then(|| {
+    (!counts.is_empty()).then(|| {
         format!(
-            "overhead: {} % of the calls, {} % of their time, {} % of the text ({})",
+            "overhead: {} % of the calls, {} % of their time, {} % of their text ({})",
             overhead.percent(),
             overhead.time_percent(),
             overhead.text_percent(),
-            said.join(", ")
+            counts.join(", ")
         )
     })
 }
 
-fn counted(number: u64, noun: &str) -> String {
-    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
-}
-
-/// Returns a span of time as people say it.
+/// Formats a duration with its largest units.
 fn format_duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {

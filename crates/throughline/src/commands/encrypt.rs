@@ -7,31 +7,32 @@ use store::{Result, SwapStep};
 
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
+use crate::output::table::count;
 use crate::output::{Exit, error_with_hint, say};
 
 /// Encrypt the store
 ///
-/// Makes a key, copies everything into an encrypted file, compares, and lets it take the place of the
-/// store. Whatever interrupts it, the store stays readable; the next command finishes or undoes it.
-/// The key goes into the system's keychain unless a file is named.
+/// Generates a key, copies everything into an encrypted file, verifies the copy, and replaces the
+/// store with it. If that is interrupted, the store stays readable and the next command finishes or
+/// rolls back. The key is put into the system keychain unless --key-file is given.
 #[derive(Debug, clap::Args)]
-pub struct EncryptArgs {
+pub(crate) struct EncryptArgs {
     #[command(flatten)]
     key: KeyFileArgs,
 }
 
-/// Where a new key is put.
+/// Where a new key is stored.
 #[derive(Debug, clap::Args)]
-pub struct KeyFileArgs {
-    /// Put the key into this file instead of the keychain; a key that is there already is used
+pub(crate) struct KeyFileArgs {
+    /// Store the key in this file instead of the keychain; if the file has a key, use that
     ///
-    /// The file must be readable by you alone and lie outside of the store's folder.
+    /// The file must be readable by you only, and outside of the store's folder.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 }
 
 impl KeyFileArgs {
-    pub fn key_place(&self) -> KeyLocation {
+    pub(crate) fn key_place(&self) -> KeyLocation {
         match &self.key_file {
             Some(path) => KeyLocation::File(path.clone()),
             None => KeyLocation::Keychain,
@@ -39,7 +40,7 @@ impl KeyFileArgs {
     }
 }
 
-pub fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Exit> {
     let place = args.key.key_place();
     let conversion = store::encryption::encrypt(&app.home, &place, &SystemKeychain, &mut |step| {
         print_step(app, step)
@@ -54,27 +55,25 @@ pub fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Exit> {
     Ok(outcome)
 }
 
-/// The running summaries lie beside the store as plain text.
+/// Removes the running summaries, which are plain text files beside the store.
 fn remove_summaries(app: &App<'_>) -> anyhow::Result<()> {
     let removed = app.open()?.remove_summaries()?;
     if removed > 0 {
-        let summaries = match removed {
-            1 => "1 running summary".to_owned(),
-            many => format!("{many} running summaries"),
-        };
-        say(&format!(
-            "Removed {summaries}, which lay beside the store in plain text."
-        ));
+        say!(
+            "Removed {}, which {} not encrypted.",
+            count(removed, "running summary"),
+            if removed == 1 { "was" } else { "were" }
+        );
     }
     Ok(())
 }
 
-/// Says what is being done, to somebody who watches.
-pub fn print_step(app: &App<'_>, step: SwapStep) -> Result<()> {
+/// Prints the step that begins, in a terminal.
+pub(crate) fn print_step(app: &App<'_>, step: SwapStep) -> Result<()> {
     let next = match step {
         SwapStep::KeyStored => "Copying …",
-        SwapStep::Written => "Comparing …",
-        SwapStep::Checked => "Exchanging …",
+        SwapStep::Written => "Verifying …",
+        SwapStep::Checked => "Replacing the store …",
         _ => return Ok(()),
     };
     if app.environment.stderr_is_terminal {
@@ -83,20 +82,20 @@ pub fn print_step(app: &App<'_>, step: SwapStep) -> Result<()> {
     Ok(())
 }
 
-/// Says what a conversion came to.
-pub fn report_conversion(app: &App<'_>, conversion: &Conversion) -> anyhow::Result<Exit> {
+/// Prints the result of a conversion.
+pub(crate) fn report_conversion(app: &App<'_>, conversion: &Conversion) -> anyhow::Result<Exit> {
     match conversion {
         Conversion::Done(converted) => report_converted(converted),
         Conversion::NoStore => {
             return Err(error_with_hint(
-                format!("there is no memory in {} yet", app.home.display()),
-                "run `throughline ingest` first",
+                format!("there is no store in {}", app.home.display()),
+                "run `throughline ingest` to create it",
             ));
         }
         Conversion::AlreadyEncrypted => {
-            say("The store is encrypted already; `throughline rekey` gives it another key.");
+            say!("The store is already encrypted; use `throughline rekey` to change the key.");
         }
-        Conversion::NotEncrypted => say("The store is not encrypted."),
+        Conversion::NotEncrypted => say!("The store is not encrypted."),
     }
     Ok(Exit::Done)
 }
@@ -105,43 +104,42 @@ fn report_converted(converted: &ConversionReport) {
     let records = converted.records;
     match &converted.new_key {
         Some((id, place)) => {
-            say(&format!(
+            say!(
                 "Encrypted {records} records with key {id} in {}.",
                 format_key_place(place)
-            ));
-            say(
-                "Keep a copy of the key away from this machine: `throughline key --copy-to FILE` writes one.",
             );
-            say(
-                "Without it the store cannot be read; only what the agents' own logs still hold can be ingested again.",
+            say!(
+                "Keep a copy of the key on another machine; `throughline key --copy-to FILE` writes one.",
+            );
+            say!(
+                "Without the key the store cannot be read, and only the logs that the agents still have \
+                 can be ingested again.",
             );
             if let KeyLocation::File(path) = place {
-                say(&format!(
-                    "warning: whoever can read {} can read the store; a keychain is safer",
+                say!(
+                    "warning: anyone who can read {} can read the store; a keychain is safer",
                     path.display()
-                ));
+                );
             }
         }
-        None => say(&format!(
-            "Decrypted {records} records; the store is plain now."
-        )),
+        None => say!("Decrypted {records} records; the store is no longer encrypted."),
     }
     if let Some((id, place)) = &converted.old_key {
-        say(&format!(
-            "Key {id} stays in {}: backups made until now need it.",
+        say!(
+            "Key {id} is kept in {}; existing backups need it.",
             format_key_place(place)
-        ));
+        );
     }
     for copy in &converted.plain_copies {
-        say(&format!(
-            "warning: {} is not encrypted; remove it when it is not needed",
+        say!(
+            "warning: {} is not encrypted; delete it when you no longer need it",
             copy.display()
-        ));
+        );
     }
 }
 
-/// Says where a key lies.
-pub fn format_key_place(place: &KeyLocation) -> String {
+/// Formats the place of a key.
+pub(crate) fn format_key_place(place: &KeyLocation) -> String {
     match place {
         KeyLocation::Keychain => "the keychain".to_owned(),
         KeyLocation::File(path) => path.display().to_string(),

@@ -12,43 +12,43 @@ use store::{DamagedTexts, ExportFilter, ExportReport, Store};
 use crate::commands::{App, show};
 use crate::output::table::count;
 use crate::output::text::sanitize;
-use crate::output::{Exit, error_with_hint, say};
+use crate::output::{Exit, error_with_hint};
 
-/// Write everything as JSON Lines, or give a session's own log back
+/// Export the store as JSON Lines, or restore the log of a session
 ///
-/// One object a line: workspaces, sessions with their records and usage, the agents' logs, facts.
-/// `throughline import` reads it. Secrets were taken out before anything was stored, so there are
-/// none in it.
+/// Each line is an object: a workspace, a session with its records and usage, a part of an archived
+/// log, or a fact. `throughline import` reads the file. Secrets were removed before anything was
+/// stored, so an export contains none.
 #[derive(Debug, clap::Args)]
-pub struct ExportArgs {
-    /// Write this session's log, as its agent wrote it but for the secrets: it is there even when
-    /// the agent has deleted it
+pub(crate) struct ExportArgs {
+    /// Write the archived log of this session, as its agent wrote it but without secrets
+    ///
+    /// This works even if the agent has deleted the log.
     #[arg(long, value_name = "ID", conflicts_with_all = ["since", "workspace", "session", "without_logs"])]
     raw: Option<String>,
 
-    /// Only what happened from this time on: 2026-01-05, or 90m, 12h, 3d, 2w ago
+    /// Only from this time on, such as 2026-01-05, yesterday, 12h or 2w
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose address or folder contains this
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
-    /// Only this session: its id or the beginning of it
+    /// Only the session with this id or id prefix
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// Leave the agents' own logs out; their records stay in
+    /// Leave out the archived logs; records are still exported
     #[arg(long)]
     without_logs: bool,
 
-    /// Write into this file instead of to standard output; with --raw, into this folder under the
-    /// log's own name
+    /// Write to this file instead of standard output; with --raw, to this folder
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 }
 
-pub fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     match &args.raw {
         Some(session) => export_raw(app, &store, session, args.output.as_deref()),
@@ -67,7 +67,7 @@ fn export_all(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result
         session,
         without_logs: args.without_logs,
     };
-    // On a terminal the lines themselves are the progress.
+    // Without --output the exported lines themselves show the progress.
     let bar = match &args.output {
         Some(_) if app.environment.stderr_is_terminal => ProgressBar::new(0),
         _ => ProgressBar::hidden(),
@@ -92,52 +92,49 @@ fn export_all(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result
     })
 }
 
-/// Says what was left out because it is damaged.
+/// Prints what was left out because it is damaged.
 fn report_damaged(damaged: &DamagedTexts) -> Exit {
-    say(&format!(
-        "error: left out {}",
-        sanitize(&damaged.to_string())
-    ));
-    say(
-        "hint: `throughline doctor --repair` drops what is damaged and lets the next ingest read \
+    say!("error: left out {}", sanitize(&damaged.to_string()));
+    say!(
+        "hint: run `throughline doctor --repair` to remove what is damaged; the next ingest reads \
          it again",
     );
     Exit::Failed
 }
 
 fn report_exported(exported: &ExportReport) {
-    say(&format!(
-        "Exported {} of {} and {}.",
+    say!(
+        "Exported {} from {}, and {}.",
         count(exported.records, "record"),
         count(exported.sessions, "session"),
         count(exported.facts, "fact"),
-    ));
+    );
 }
 
-/// Writes aside and renames, so that a file under this name is always a whole one. An old file is
-/// not overwritten.
+/// Writes to a temporary file and renames it, so that a file of this name is always complete. An
+/// existing file is not overwritten.
 fn write_new_file<T>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> store::Result<T>,
 ) -> anyhow::Result<T> {
     if path.exists() {
         return Err(error_with_hint(
-            format!("{} exists", path.display()),
-            "name another file, or remove that one",
+            format!("{} already exists", path.display()),
+            "choose another file, or delete that one",
         ));
     }
     let name = path.file_name().context("the file has no name")?;
-    let aside = path.with_file_name(format!("{}.part", name.to_string_lossy()));
-    let result = create_private(&aside).and_then(|file| {
+    let partial = path.with_file_name(format!("{}.part", name.to_string_lossy()));
+    let result = create_private(&partial).and_then(|file| {
         let mut out = BufWriter::new(file);
         let value = write(&mut out)?;
         out.into_inner()?.sync_all()?;
-        std::fs::rename(&aside, path)?;
+        std::fs::rename(&partial, path)?;
         Ok(value)
     });
     if result.is_err() {
-        // The error that counts is the one above.
-        let _gone = std::fs::remove_file(&aside);
+        // The first error is the one to report.
+        std::fs::remove_file(&partial).ok();
     }
     result.with_context(|| format!("cannot write {}", path.display()))
 }
@@ -165,7 +162,7 @@ fn export_raw(
         let why = show::removal_note(app, store, &session)?;
         let digest = format!("`throughline digest {}` shows what is left", session.id);
         let hint = match session.source.filter(|_| !session.source_gone) {
-            Some(path) => format!("{digest}; the agent's own log is at {path}"),
+            Some(path) => format!("{digest}; the agent still has the log at {path}"),
             None => digest,
         };
         return Err(error_with_hint(
@@ -175,25 +172,24 @@ fn export_raw(
     }
     if logs.is_empty() {
         return Err(error_with_hint(
-            format!("the log of {} was not kept", session.id),
-            "it lies in a database, or `archive` was off when it was read; `throughline show` has the rest",
+            format!("the log of {} was not archived", session.id),
+            "its agent keeps it in a database, or `archive` was off when it was read; use \
+             `throughline show`",
         ));
     }
     if session.evicted > 0 {
         let why = show::removal_note(app, store, &session)?;
-        say(&format!(
-            "warning: the earlier part of this log was removed{why}"
-        ));
+        say!("warning: the earlier part of this log was removed{why}");
     }
     let others = logs.values().map(|log| log.others.len()).sum::<usize>();
     if others > 0 && output.is_none() {
-        say(&format!(
-            "note: {} kept; --output writes them too",
+        say!(
+            "note: {} archived; use --output to write all of them",
             match others {
                 1 => "another version of this log is".to_owned(),
                 others => format!("{others} other versions of this log are"),
             }
-        ));
+        );
     }
     for (path, log) in &logs {
         match output {
@@ -207,18 +203,18 @@ fn export_raw(
     Ok(Exit::Done)
 }
 
-/// A log as it is kept.
+/// A log in the archive.
 #[derive(Default)]
 struct ArchivedLog {
     /// The longest version of the log.
     text: String,
-    /// The other versions, from before the log lost records or after.
+    /// Other versions, from before or after the agent rewrote the log.
     others: Vec<String>,
 }
 
 impl ArchivedLog {
     fn add(&mut self, text: String) {
-        // A version that another one begins with adds nothing.
+        // A version that is a prefix of another one adds nothing.
         if self.text.starts_with(&text) || self.others.iter().any(|o| o.starts_with(&text)) {
             return;
         }
@@ -233,8 +229,8 @@ impl ArchivedLog {
     }
 }
 
-/// Returns the session's logs by path. A log that was moved is known at both places; the longer one
-/// has it all.
+/// Returns the archived logs of a session by path. A log that was moved is archived under both
+/// paths; only the longer one is returned.
 fn archived_logs(
     store: &Store,
     session: &Session,
@@ -246,7 +242,7 @@ fn archived_logs(
             .or_insert_with(|| (piece.path.to_owned(), String::new()));
         log.push_str(piece.text);
     })?;
-    // A sweep and an import may have brought one log.
+    // A sweep and an import may both have archived the same log.
     let mut all: BTreeMap<String, ArchivedLog> = BTreeMap::new();
     for (path, text) in versions.into_values() {
         all.entry(path).or_default().add(text);
@@ -270,7 +266,7 @@ fn archived_logs(
 }
 
 fn save_versions(folder: &Path, path: &str, log: &ArchivedLog) -> anyhow::Result<()> {
-    // Only the last part of the name: what a log is called must not say where we write.
+    // Only the file name is used: a path in a log must not decide where we write.
     let name = Path::new(path).file_name().context("the log has no name")?;
     save_file(folder, Path::new(name), &log.text)?;
     for (number, text) in (1..).zip(&log.others) {
@@ -281,7 +277,8 @@ fn save_versions(folder: &Path, path: &str, log: &ArchivedLog) -> anyhow::Result
 }
 
 fn save_file(folder: &Path, name: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create {}", folder.display()))?;
     let target = folder.join(name);
     let mut file = std::fs::OpenOptions::new()
         .write(true)
@@ -289,6 +286,6 @@ fn save_file(folder: &Path, name: &Path, text: &str) -> anyhow::Result<()> {
         .open(&target)
         .with_context(|| format!("cannot write {}", target.display()))?;
     file.write_all(text.as_bytes())?;
-    say(&format!("Wrote {}.", target.display()));
+    say!("Wrote {}.", target.display());
     Ok(())
 }

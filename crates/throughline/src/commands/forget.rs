@@ -1,6 +1,6 @@
 //! `throughline forget`
 
-use std::io::{BufRead, Write, stdin, stdout};
+use std::io::{Write, stdout};
 
 use memory::{Flavor, RecordId, RecordKind};
 use store::forget::{FileRole, ForgetPlan, ForgetReport, Selection, Traces, managed_files};
@@ -12,64 +12,64 @@ use crate::output::table::{count, format_table};
 use crate::output::text::sanitize;
 use crate::output::{self, Exit, error_with_hint, say, time};
 
-/// Forget records, sessions, a workspace, or everything before a date
+/// Delete records, sessions or a workspace for good
 ///
-/// What is forgotten is gone from every byte of the store, with the facts that were taken from it, and
-/// does not come back with the next sweep. The agents' own files are not touched. Filters narrow each
-/// other.
+/// Forgotten records are erased from every byte of the store, together with the facts that were
+/// extracted from them, and are not ingested again. The agents' own logs are not changed. If
+/// several filters are given, all of them must match.
 #[derive(Debug, clap::Args)]
-pub struct ForgetArgs {
-    /// Records and sessions, by their ids or the beginnings of them; a session goes with its subagents
+pub(crate) struct ForgetArgs {
+    /// Records and sessions, by id or id prefix; a session includes its subagents
     #[arg(value_name = "ID")]
     ids: Vec<String>,
 
-    /// What happened in this workspace: its address, its name or its folder
+    /// Everything in this workspace, given by its address, name or folder
     #[arg(long, value_name = "WORKSPACE")]
     workspace: Option<String>,
 
-    /// Records with all of these words
+    /// Records that contain all of these words
     #[arg(long, value_name = "WORDS")]
     query: Option<String>,
 
-    /// What this agent wrote
+    /// Only sessions of this agent
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Option<Flavor>,
 
-    /// Records of this type; may be given several times
+    /// Only records of this type; can be repeated
     #[arg(long = "type", value_name = "TYPE", value_parser = parse_record_kind)]
     kind: Vec<RecordKind>,
 
-    /// What happened before this time: 2026-01-05, or 90m, 12h, 3d, 2w ago
+    /// Only before this time, such as 2026-01-05, yesterday, 12h or 2w
     #[arg(long, value_name = "TIME")]
     before: Option<String>,
 
-    /// List what would be forgotten, and forget nothing
+    /// Show what would be forgotten, without forgetting it
     #[arg(long)]
     dry_run: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short = 'y')]
     yes: bool,
 
-    /// List what was forgotten and is kept from coming back
+    /// List what was forgotten and will not be ingested again
     #[arg(long, conflicts_with_all = ["ids", "workspace", "query", "before", "dry_run", "yes"])]
     list: bool,
 
-    /// Let a forgotten session or record be read again, if its agent still has it
+    /// Allow a forgotten session or record to be ingested again
     #[arg(long, value_name = "ID", conflicts_with_all = ["ids", "workspace", "query", "before", "list"])]
     allow: Option<String>,
 
-    /// Print it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// As many records with one beginning are looked at to see whether they are copies of each other.
+/// At most this many records with the same id prefix are checked for being copies of each other.
 const ID_MATCHES_MAX: usize = 100;
-/// Records and sessions listed before the rest are only counted.
+/// At most this many sessions, records and facts are listed; the rest is counted.
 const LISTED_MAX: usize = 20;
 
-pub fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if args.list {
         return list_tombstones(app, &store, args);
@@ -80,28 +80,28 @@ pub fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Exit> {
     let selection = build_selection(app, &store, args)?;
     if selection.is_empty() {
         return Err(error_with_hint(
-            "nothing is named",
-            "give an ID, --workspace, --query or --before; `throughline forget --help` says more",
+            "nothing to forget was given",
+            "give an ID, --workspace, --query or --before; see `throughline forget --help`",
         ));
     }
-    let doomed = store.plan_forget(&selection)?;
-    if doomed.is_empty() {
-        say("Nothing fits.");
+    let plan = store.plan_forget(&selection)?;
+    if plan.is_empty() {
+        say!("Nothing matches.");
         return Ok(Exit::NothingFound);
     }
     if args.dry_run {
         if args.json {
-            output::print_json(&doomed)?;
+            output::print_json(&plan)?;
         } else {
-            print_plan(app, &doomed)?;
+            print_plan(app, &plan)?;
         }
         return Ok(Exit::Done);
     }
-    if !args.yes && !confirm_forget(app, &doomed)? {
-        say("Nothing was forgotten.");
+    if !args.yes && !confirm_forget(app, &plan)? {
+        say!("Nothing was forgotten.");
         return Ok(Exit::NothingFound);
     }
-    let forgotten = store.forget(doomed, app.environment.now)?;
+    let forgotten = store.forget(plan, app.environment.now)?;
     if args.json {
         output::print_json(&forgotten)?;
     }
@@ -126,14 +126,14 @@ fn build_selection(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::R
     Ok(selection)
 }
 
-/// Returns the one record whose id begins so.
+/// Returns the record with this id prefix, or `None` if the prefix names no record.
 fn find_record(store: &Store, prefix: &str) -> anyhow::Result<Option<RecordId>> {
-    let named = store.records_by_prefix(prefix, ID_MATCHES_MAX)?;
-    match named[..] {
+    let matches = store.records_by_prefix(prefix, ID_MATCHES_MAX)?;
+    match matches[..] {
         [] => Ok(None),
-        // Copies of one record lie side by side, and go together.
+        // Copies of one record have adjacent ids and are forgotten together.
         [id, ..]
-            if named
+            if matches
                 .iter()
                 .all(|other| other.duplicate_range() == id.duplicate_range()) =>
         {
@@ -141,30 +141,27 @@ fn find_record(store: &Store, prefix: &str) -> anyhow::Result<Option<RecordId>> 
         }
         [..] if !store.sessions_by_prefix(prefix, 1)?.is_empty() => Ok(None),
         [..] => Err(error_with_hint(
-            format!("several records begin with {prefix:?}"),
-            "give more of the id",
+            format!("several records have an id that starts with {prefix:?}"),
+            "give a longer prefix of the id",
         )),
     }
 }
 
-fn print_plan(app: &App<'_>, doomed: &ForgetPlan) -> anyhow::Result<()> {
-    write!(stdout().lock(), "{}", format_plan(app, doomed))?;
+fn print_plan(app: &App<'_>, plan: &ForgetPlan) -> anyhow::Result<()> {
+    write!(stdout().lock(), "{}", format_plan(app, plan))?;
     Ok(())
 }
 
-/// Returns what would go, as people read it.
-fn format_plan(app: &App<'_>, doomed: &ForgetPlan) -> String {
+/// Formats what would be forgotten.
+fn format_plan(app: &App<'_>, plan: &ForgetPlan) -> String {
     let zone = &app.environment.zone;
     let mut text = String::new();
-    for session in doomed.sessions.iter().take(LISTED_MAX) {
+    for session in plan.sessions.iter().take(LISTED_MAX) {
         text += &format!(
             "session  {}  {}  {}  {}\n",
             time::format_time(session.ended.or(session.started), zone),
             sanitize(session.id.as_str()),
-            count(
-                usize::try_from(session.records).unwrap_or(usize::MAX),
-                "record"
-            ),
+            count(session.records, "record"),
             sanitize(
                 session
                     .title
@@ -176,8 +173,8 @@ fn format_plan(app: &App<'_>, doomed: &ForgetPlan) -> String {
             ),
         );
     }
-    text += &more_line(doomed.sessions.len(), "sessions");
-    for record in doomed.records.iter().take(LISTED_MAX) {
+    text += &more_line(plan.sessions.len(), "sessions");
+    for record in plan.records.iter().take(LISTED_MAX) {
         text += &format!(
             "record   {}  {}  {}{}  {}\n",
             time::format_time(record.at, zone),
@@ -187,11 +184,11 @@ fn format_plan(app: &App<'_>, doomed: &ForgetPlan) -> String {
             sanitize(&record.text),
         );
     }
-    text += &more_line(doomed.records.len(), "records");
-    for fact in doomed.facts.iter().take(LISTED_MAX) {
+    text += &more_line(plan.records.len(), "records");
+    for fact in plan.facts.iter().take(LISTED_MAX) {
         text += &format!("fact     {}  {}\n", fact.id, sanitize(&fact.text));
     }
-    text + &more_line(doomed.facts.len(), "facts")
+    text + &more_line(plan.facts.len(), "facts")
 }
 
 fn more_line(count: usize, what: &str) -> String {
@@ -201,44 +198,37 @@ fn more_line(count: usize, what: &str) -> String {
     }
 }
 
-/// Asks, where there is somebody to ask.
-fn confirm_forget(app: &App<'_>, doomed: &ForgetPlan) -> anyhow::Result<bool> {
-    if !app.environment.stderr_is_terminal || !app.environment.stdin_is_terminal {
-        return Err(error_with_hint(
-            "nobody is there to confirm it",
-            "add --yes, or see with --dry-run what would be forgotten",
-        ));
-    }
-    say(format_plan(app, doomed).trim_end());
-    say("Forget this for good? [y/N]");
-    let mut answer = String::new();
-    stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+fn confirm_forget(app: &App<'_>, plan: &ForgetPlan) -> anyhow::Result<bool> {
+    app.confirm(
+        "Delete this for good?",
+        "add --yes, or use --dry-run to see what would be forgotten",
+        || say(format_plan(app, plan).trim_end()),
+    )
 }
 
 fn report_forgotten(app: &App<'_>, forgotten: &ForgetReport) -> anyhow::Result<Exit> {
-    say(&format!(
-        "Forgot {}, {} and {}; {} of archived logs rewritten or dropped.",
+    say!(
+        "Forgot {}, {} and {}; rewrote or removed {} of archived logs.",
         count(forgotten.sessions, "session"),
         count(forgotten.records, "record"),
         count(forgotten.facts, "fact"),
         count(forgotten.archived_pieces, "piece"),
-    ));
+    );
     if forgotten.unreadable > 0 {
-        say(&format!(
-            "warning: {} could not be read and was removed unread, so its words could not be \
-             searched for in other logs; `throughline doctor --deep` checks the store",
+        say!(
+            "warning: {} could not be read and was removed anyway, so other logs could not be \
+             searched for it; run `throughline doctor --deep` to check the store",
             count(forgotten.unreadable, "stored text"),
-        ));
+        );
     }
     let sources = &forgotten.sources;
     for copy in &forgotten.copies_removed {
-        say(&format!("Removed the copy {}.", copy.display()));
+        say!("Deleted the copy {}.", copy.display());
     }
     if !sources.is_empty() {
-        say("The agents' own files still hold it; they are yours to delete:");
+        say!("The agents' own logs still contain it; delete them yourself if you want:");
         for source in sources.iter().take(LISTED_MAX) {
-            say(&format!("  {}", sanitize(source)));
+            say!("  {}", sanitize(source));
         }
         if sources.len() > LISTED_MAX {
             say(more_line(sources.len(), "files").trim_end());
@@ -250,15 +240,16 @@ fn report_forgotten(app: &App<'_>, forgotten: &ForgetReport) -> anyhow::Result<E
         .filter(|file| file.role == FileRole::Foreign)
         .collect();
     for file in others.iter().take(LISTED_MAX) {
-        say(&format!(
-            "{} is not ours and was not looked at.",
+        say!(
+            "{} does not belong to Throughline and was not checked.",
             file.path.display()
-        ));
+        );
     }
     if forgotten.traces == Traces::Waiting {
         return Err(error_with_hint(
-            "the rows are deleted, but another process still reads the old state, so its bytes are still in the write-ahead log",
-            "end that process (`throughline watch`?); the next command finishes the job",
+            "the records are deleted, but another process is still reading, so their bytes remain in \
+             the write-ahead log",
+            "stop that process (`throughline watch`?); the next command then erases them",
         ));
     }
     Ok(Exit::Done)
@@ -269,7 +260,7 @@ fn list_tombstones(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::R
     if args.json {
         output::print_json(&tombstones)?;
     } else if tombstones.is_empty() {
-        say("Nothing was forgotten.");
+        say!("Nothing was forgotten.");
     } else {
         let head = ["FORGOTTEN", "WHAT", "AGENT", "RECORDS", "ID"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -305,18 +296,18 @@ fn lift_tombstone(store: &Store, args: &ForgetArgs, name: &str) -> anyhow::Resul
     match lifted {
         LiftOutcome::Lifted(tombstone) => {
             let what = tombstone.kind.name();
-            say(&format!(
-                "The {what} may be read again; `throughline ingest` does if its agent still has it."
-            ));
+            say!(
+                "The {what} can be ingested again; run `throughline ingest` if its agent still has it."
+            );
             Ok(Exit::Done)
         }
         LiftOutcome::Unknown => Err(error_with_hint(
-            format!("nothing that was forgotten is called {name:?}"),
-            "`throughline forget --list` shows what was; a session or a record is named by its full id",
+            format!("nothing forgotten has the id {name:?}"),
+            "`throughline forget --list` lists the ids; give a full id, not a prefix",
         )),
         LiftOutcome::Ambiguous(count) => Err(error_with_hint(
-            format!("{count} tombstones begin with {name:?}"),
-            "give more of the id",
+            format!("{count} forgotten items have an id that starts with {name:?}"),
+            "give a longer prefix of the id",
         )),
     }
 }

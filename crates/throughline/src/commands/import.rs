@@ -5,30 +5,34 @@ use std::io::{BufRead, BufReader, stdin};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use store::{ImportReport, ImportTrust};
 
 use crate::commands::{App, ingest};
+use crate::output::progress::progress_bar;
 use crate::output::table::count;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
-/// Lines passed over that are shown.
+/// At most this many skipped lines are printed.
 const SHOWN_MAX: usize = 10;
 
-/// Take in what `throughline export` wrote
+const PROGRESS: &str = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left";
+
+/// Import a file that `throughline export` wrote
 ///
-/// Every text goes through the redactor again. What is in memory already stays as it is, so an
-/// import can be repeated, and one that was interrupted can be run again.
+/// Every text is redacted again. Records that are already in the store are not changed, so an
+/// import can be repeated or continued after an interruption.
 #[derive(Debug, clap::Args)]
-pub struct ImportArgs {
-    /// The file to read; - for standard input
+pub(crate) struct ImportArgs {
+    /// The file to read; - reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Believe what the file says of the user: what they said, prefer and pinned
+    /// Trust what the file says about you: your statements, preferences and pins
     ///
-    /// What this store exported itself is believed anyway. In files of other stores what the user
-    /// said comes in with the lowest trust, preferences and corrections as notes, and nothing is pinned.
+    /// Files that this store exported are always trusted. From other stores, the user's statements
+    /// are imported with the lowest trust, preferences and corrections as notes, and nothing is
+    /// pinned.
     #[arg(long)]
     trust: bool,
 
@@ -37,7 +41,7 @@ pub struct ImportArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Exit> {
     let (mut input, size): (Box<dyn BufRead>, u64) = if args.file.as_os_str() == "-" {
         (Box::new(stdin().lock()), 0)
     } else {
@@ -48,7 +52,12 @@ pub fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Exit> {
     };
     let stop = ingest::stop_on_interrupt()?;
     let store = app.open()?;
-    let bar = progress_bar(app, size);
+    let bar = match size {
+        // The length of standard input is unknown.
+        0 => ProgressBar::hidden(),
+        _ => progress_bar(app.environment, PROGRESS),
+    };
+    bar.set_length(size);
     let claims = if args.trust {
         ImportTrust::All
     } else {
@@ -70,52 +79,37 @@ pub fn run(app: &App<'_>, args: &ImportArgs) -> anyhow::Result<Exit> {
     })
 }
 
-fn progress_bar(app: &App<'_>, size: u64) -> ProgressBar {
-    if !app.environment.stderr_is_terminal || size == 0 {
-        return ProgressBar::hidden();
-    }
-    let style = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left";
-    let bar = ProgressBar::with_draw_target(Some(size), ProgressDrawTarget::stderr());
-    match ProgressStyle::with_template(style) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
 fn report(imported: &ImportReport) {
-    say(&format!(
-        "Imported {} of {} and {}; {} were there already.",
+    say!(
+        "Imported {} from {}, and {}; skipped {} that the store already has.",
         count(imported.records, "record"),
         count(imported.sessions, "session"),
         count(imported.facts, "fact"),
         count(imported.known_records, "record"),
-    ));
+    );
     if imported.distrusted > 0 {
-        say(&format!(
-            "{} not signed by this store: taken in with the lowest trust, unpinned, preferences as \
-             notes, without running summaries. If the file is yours, import it with --trust.",
+        say!(
+            "{} not signed by this store: imported with the lowest trust, unpinned, preferences as \
+             notes, without running summaries. If the file is yours, use --trust.",
             count(imported.distrusted, "line"),
-        ));
+        );
     }
     if imported.clamped > 0 {
-        say(&format!(
-            "Numbers out of range, clamped: {}.",
+        say!(
+            "Clamped numbers that were out of range in {}.",
             count(imported.clamped, "line"),
-        ));
+        );
     }
     if imported.skipped > 0 {
-        say(&format!(
-            "{} could not be used:",
-            count(imported.skipped, "line")
-        ));
-        for (line, why) in imported.skipped_lines.iter().take(SHOWN_MAX) {
-            say(&format!("  line {line}: {why}"));
+        say!("Skipped {}:", count(imported.skipped, "line"));
+        for (line, reason) in imported.skipped_lines.iter().take(SHOWN_MAX) {
+            say!("  line {line}: {reason}");
         }
         if imported.skipped > SHOWN_MAX {
-            say("  and more; --json lists them");
+            say!("  and more; --json lists all of them");
         }
     }
     if imported.interrupted {
-        say("Interrupted; run it again to go on.");
+        say!("Interrupted; run the command again to continue.");
     }
 }

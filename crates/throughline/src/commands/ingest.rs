@@ -10,25 +10,31 @@ use anyhow::Context;
 use capture::flavor::ADAPTERS;
 use capture::{Adapter, Discovery, Root, Sources, SweepControl, SweepProgress, SweepReport};
 use distill::model_facts;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use memory::{Flavor, SessionId};
 use serde::Serialize;
 use serve::hook::{pending, run_follow_ups};
 use store::retention::RetentionReport;
 
 use crate::commands::{App, parse_flavor};
+use crate::output::progress::progress_bar;
 use crate::output::table::{count, format_bytes};
 use crate::output::{self, Exit, error_with_hint, say};
 use crate::stages::{StageResults, StageRunner};
 
-/// Read the agents' session logs into memory
+const PROGRESS: &str = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left, {msg}";
+/// At most this many warnings about logs are printed.
+const WARNINGS_MAX: usize = 20;
+
+/// Read the agents' session logs into the store
 ///
-/// Finds the logs of the agents on this machine, reads what is new in them, takes the secrets out and
-/// stores the rest. Live sessions get a running summary, sessions that have gone quiet a digest and their
-/// facts, and what the retention settings do not keep goes. Running it twice changes nothing; interrupted, it goes on where it stopped.
+/// Finds the logs of the agents on this machine, reads what is new, removes secrets and stores the
+/// rest. Then it updates the running summaries of live sessions, writes digests and extracts facts
+/// for finished sessions, and applies the retention settings. Running it twice changes nothing;
+/// after an interruption it continues where it stopped.
 #[derive(Debug, clap::Args)]
-pub struct IngestArgs {
-    /// Discover and parse, and write nothing
+pub(crate) struct IngestArgs {
+    /// Find and parse the logs, but store nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -40,51 +46,51 @@ pub struct IngestArgs {
     json: bool,
 }
 
-/// Which logs are read.
+/// Selects the logs to read.
 #[derive(Debug, Default, clap::Args)]
-pub struct LogArgs {
-    /// Only this agent's logs; may be given several times
+pub(crate) struct LogArgs {
+    /// Only logs of this agent; can be repeated
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Vec<Flavor>,
 
-    /// Look in this folder instead of the agents' own; may be given several times
+    /// Search this folder instead of the agents' default folders; can be repeated
     ///
-    /// A folder of logs, an agent's home such as ~/.claude, or a folder that holds such homes.
+    /// A folder with logs, the home of an agent such as ~/.claude, or a folder with such homes.
     #[arg(long, value_name = "DIR")]
     root: Vec<PathBuf>,
 }
 
 impl LogArgs {
-    /// Only the logs in this folder.
-    pub fn in_folder(folder: PathBuf) -> Self {
+    /// Selects all logs in one folder.
+    pub(crate) fn in_folder(folder: PathBuf) -> Self {
         Self {
             agent: Vec::new(),
             root: vec![folder],
         }
     }
 
-    pub fn validate(&self) -> anyhow::Result<()> {
+    pub(crate) fn validate(&self) -> anyhow::Result<()> {
         for root in &self.root {
             root.metadata()
-                .with_context(|| format!("cannot look in {}", root.display()))?;
+                .with_context(|| format!("cannot read {}", root.display()))?;
         }
         Ok(())
     }
 
-    /// Says whether all of the agents' folders are meant.
-    pub fn covers_all_agents(&self) -> bool {
+    /// Returns whether all logs of all configured agents are selected.
+    pub(crate) fn covers_all_agents(&self) -> bool {
         self.root.is_empty() && self.agent.is_empty()
     }
 }
 
-pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
     let ingested = if args.dry_run {
         dry_run(app, &args.logs)?
     } else {
         ingest(app, &args.logs)?
     };
     if args.json {
-        output::print_json(&ingested.print_sweep())?;
+        output::print_json(&ingested.report())?;
     } else {
         ingested.print();
     }
@@ -95,16 +101,16 @@ pub fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// What an ingest came to.
+/// The results of an ingest.
 #[derive(Debug)]
-pub struct IngestOutcome {
-    pub sweep: SweepReport,
-    /// `None` when nothing was to be written.
+pub(crate) struct IngestOutcome {
+    pub(crate) sweep: SweepReport,
+    /// `None` for a dry run.
     stages: Option<StageResults>,
 }
 
-/// Reads what is new and does what follows from it.
-pub fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
+/// Reads what is new and runs the stages that follow.
+pub(crate) fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
     with_discovery(app, logs, |(sources, discovery, control), bar, stop| {
         let now = app.environment.now;
         let store = app.open()?;
@@ -121,7 +127,7 @@ pub fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
     })
 }
 
-/// Reads what is new and writes nothing.
+/// Parses what is new and writes nothing.
 fn dry_run(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
     with_discovery(app, logs, |(sources, discovery, control), _, _| {
         let cursors = if app.has_store() {
@@ -139,11 +145,11 @@ fn dry_run(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutcome> {
 /// The logs to sweep: the capture setup, what was discovered, and how the sweep is stopped.
 type SweepInputs<'a> = (&'a Sources, &'a Discovery, &'a SweepControl<'a>);
 
-/// Finds the logs and calls `go` with what to read, under a progress bar.
+/// Finds the logs and calls `run` with what to read, under a progress bar.
 fn with_discovery<T>(
     app: &App<'_>,
     logs: &LogArgs,
-    go: impl FnOnce(SweepInputs<'_>, &ProgressBar, &Arc<AtomicBool>) -> anyhow::Result<T>,
+    run: impl FnOnce(SweepInputs<'_>, &ProgressBar, &Arc<AtomicBool>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     logs.validate()?;
     let stop = stop_on_interrupt()?;
@@ -162,19 +168,19 @@ fn with_discovery<T>(
         stop: &stop,
         progress: &show,
     };
-    let done = go((&sources, &discovery, &control), &bar, &stop);
+    let result = run((&sources, &discovery, &control), &bar, &stop);
     bar.finish_and_clear();
-    done
+    result
 }
 
 impl IngestOutcome {
-    pub fn print_sweep(&self) -> IngestReport<'_> {
+    pub(crate) fn report(&self) -> IngestReport<'_> {
         IngestReport::new(&self.sweep, self.stages.as_ref())
     }
 
-    /// Says it to people.
-    pub fn print(&self) {
-        report(&self.sweep, self.stages.is_none());
+    /// Prints the results as messages.
+    pub(crate) fn print(&self) {
+        print_sweep(&self.sweep, self.stages.is_none());
         if let Some(done) = &self.stages {
             done.retention.print();
             for line in done.report_lines() {
@@ -182,22 +188,22 @@ impl IngestOutcome {
             }
         }
         if self.sweep.discovered == 0 {
-            say(
-                "hint: no agent's logs were found; `throughline doctor` says where it looks, \
-                and --root DIR looks elsewhere",
+            say!(
+                "hint: no logs were found; `throughline doctor` lists the folders that were searched, \
+                and --root DIR searches another one",
             );
         }
     }
 }
 
-/// What an ingest did.
+/// The results of an ingest, as JSON.
 #[derive(Serialize)]
-pub struct IngestReport<'a> {
+pub(crate) struct IngestReport<'a> {
     #[serde(flatten)]
     sweep: &'a SweepReport,
-    /// Sessions that got a digest.
+    /// The number of sessions that got a digest.
     analyzed: usize,
-    /// What was found without a model. Absent when nothing was looked for, as are those below.
+    /// Facts found without a model. This and the fields below are absent in a dry run.
     facts: Option<distill::facts::FactReport>,
     facts_by_model: Option<&'a model_facts::stage::ModelFactReport>,
     summaries: Option<SummariesReport<'a>>,
@@ -249,15 +255,13 @@ fn run_pending_follow_ups(stages: &StageRunner<'_>, swept: &Sources) {
         Ok(run_follow_ups(follow_ups, &context)?)
     });
     if let Err(error) = drained {
-        say(&format!(
-            "warning: some deferred hook work failed: {error:#}"
-        ));
+        say!("warning: some deferred hook work failed: {error:#}");
     }
 }
 
-/// Returns a flag that Ctrl-C sets. What is being written is finished; the rest waits for the next
-/// time.
-pub fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+/// Returns a flag that Ctrl-C sets. Commands then finish what they are writing and exit; the next
+/// run continues.
+pub(crate) fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
@@ -265,7 +269,7 @@ pub fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 /// Returns the capture setup: the logs that were asked for, and the configured rules.
-pub fn sources(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Sources> {
+pub(crate) fn sources(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Sources> {
     let adapters = adapters(app, args)?;
     Ok(Sources {
         roots: roots(app, args, &adapters),
@@ -297,18 +301,20 @@ fn adapters(app: &App<'_>, args: &LogArgs) -> anyhow::Result<Vec<&'static Adapte
         .collect();
     if adapters.is_empty() {
         return Err(error_with_hint(
-            "no agent is captured",
-            format!("name some under `agents` in {}", app.config_path.display()),
+            "no agent is selected",
+            format!(
+                "add some to `agents` under [capture] in {}",
+                app.config_path.display()
+            ),
         ));
     }
     Ok(adapters)
 }
 
-/// Returns the folders that were asked for, or the usual ones.
+/// Returns the folders of --root, or else the default ones.
 fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&Adapter]) -> Vec<Root> {
     if !args.root.is_empty() {
-        // The agents that are asked for are the adapters; which of them wrote a file, its content
-        // decides.
+        // The folder does not say which agent wrote a log, so the adapters inspect its content.
         let root = |path: &PathBuf| Root {
             path: path.clone(),
             flavor: None,
@@ -318,8 +324,8 @@ fn roots(app: &App<'_>, args: &LogArgs, adapters: &[&Adapter]) -> Vec<Root> {
     default_roots(app, adapters)
 }
 
-/// Returns the folders where the agents of this machine keep their logs.
-pub fn default_roots(app: &App<'_>, adapters: &[&Adapter]) -> Vec<Root> {
+/// Returns the folders where the agents keep their logs, by configuration or by default.
+pub(crate) fn default_roots(app: &App<'_>, adapters: &[&Adapter]) -> Vec<Root> {
     let mut roots = Vec::new();
     for adapter in adapters {
         let flavor = adapter.flavor();
@@ -335,8 +341,8 @@ pub fn default_roots(app: &App<'_>, adapters: &[&Adapter]) -> Vec<Root> {
     roots
 }
 
-/// Returns the folders that the configuration names, with `~` for the user's home. One that is not
-/// there is most likely a mistake, unlike the usual folder of an agent that is not installed.
+/// Expands `~` in configured folders, and warns of those that do not exist: they are probably
+/// mistakes, unlike the default folder of an agent that is not installed.
 fn configured_roots(app: &App<'_>, configured: &[PathBuf]) -> Vec<PathBuf> {
     let home = &app.environment.places.home;
     let expand = |path: &PathBuf| match path.strip_prefix("~") {
@@ -347,103 +353,81 @@ fn configured_roots(app: &App<'_>, configured: &[PathBuf]) -> Vec<PathBuf> {
     for missing in paths.iter().filter(|path| !path.exists()) {
         let file = app.config_path.display();
         let missing = missing.display();
-        say(&format!(
-            "warning: {missing}, named under [roots] in {file}, does not exist"
-        ));
+        say!("warning: {missing}, listed under [roots] in {file}, does not exist");
     }
     paths
 }
 
-pub fn threads(app: &App<'_>) -> usize {
+pub(crate) fn threads(app: &App<'_>) -> usize {
     match app.config.capture.threads {
-        // One more than there are processors: a thread that is ahead of its turn waits.
+        // One more than there are processors, because batches are written in order and a thread
+        // that is ahead waits for its turn.
         0 => 1 + std::thread::available_parallelism().map_or(1, NonZero::get),
         threads => threads,
     }
 }
 
-fn progress_bar(app: &App<'_>, found: &Discovery) -> ProgressBar {
-    if !app.environment.stderr_is_terminal || found.sources.is_empty() {
-        return ProgressBar::hidden();
-    }
-    let style = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left, {msg}";
-    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-    match ProgressStyle::with_template(style) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
-fn report(sweep: &SweepReport, dry_run: bool) {
+fn print_sweep(sweep: &SweepReport, dry_run: bool) {
     let verb = if dry_run { "Would ingest" } else { "Ingested" };
-    say(&format!(
+    say!(
         "{verb} {} from {} ({}).",
         count(sweep.records, "record"),
         count(sweep.ingested, "log"),
         format_bytes(sweep.read_bytes),
-    ));
+    );
     let mut notes = vec![
-        format!("{} discovered", sweep.discovered),
+        format!("{} found", sweep.discovered),
         format!("{} unchanged", sweep.skipped_unchanged),
     ];
     if sweep.gone > 0 {
-        notes.push(format!("{} gone, their records kept", sweep.gone));
+        notes.push(format!("{} deleted, their records kept", sweep.gone));
     }
-    say(&format!("Logs: {}.", notes.join(", ")));
+    say!("Logs: {}.", notes.join(", "));
     match sweep.no_longer_in_source {
         0 => {}
-        1 => say("1 record is no longer in its source; kept."),
-        lost => say(&format!(
-            "{lost} records are no longer in their source; kept."
-        )),
+        1 => say!("Kept 1 record that is no longer in its log."),
+        lost => say!("Kept {lost} records that are no longer in their logs."),
     }
     let skipped: Vec<_> = sweep
         .skipped_lines
         .iter()
-        .map(|(why, lines)| format!("{lines} {why}"))
+        .map(|(reason, lines)| format!("{lines} {reason}"))
         .collect();
     if !skipped.is_empty() {
-        say(&format!("Lines passed over: {}.", skipped.join(", ")));
+        say!("Skipped lines: {}.", skipped.join(", "));
     }
     if !sweep.unknown.is_empty() {
         let kinds: Vec<_> = sweep.unknown.keys().take(5).cloned().collect();
-        say(&format!(
-            "Entries of unknown kinds left out: {}.",
-            kinds.join(", ")
-        ));
+        say!("Skipped unknown entry types: {}.", kinds.join(", "));
     }
     if sweep.clamped > 0 {
-        say(&format!(
-            "Token counts or costs out of range, clamped: {}.",
+        say!(
+            "Clamped token counts or costs that were out of range: {}.",
             count(sweep.clamped, "response"),
-        ));
+        );
     }
     print_sweep_warnings(sweep);
     if sweep.failed > 0 {
-        say(&format!(
-            "error: {} could not be stored; the others were\nhint: `throughline doctor --deep` \
-             checks the store, `throughline doctor --repair` repairs it",
+        say!(
+            "error: {} could not be stored; the others were\nhint: run `throughline doctor --deep` \
+             to check the store, `throughline doctor --repair` to repair it",
             count(sweep.failed, "log"),
-        ));
+        );
     }
     if sweep.interrupted {
-        say("Interrupted; run it again to go on.");
+        say!("Interrupted; run the command again to continue.");
     }
 }
 
-/// Says what could not be read.
-pub fn print_sweep_warnings(sweep: &SweepReport) {
-    for trouble in sweep.trouble.iter().take(20) {
-        say(&format!(
-            "warning: {}: {}",
-            trouble.path.display(),
-            trouble.why
-        ));
+/// Prints a warning for each log that could not be read.
+pub(crate) fn print_sweep_warnings(sweep: &SweepReport) {
+    for trouble in sweep.trouble.iter().take(WARNINGS_MAX) {
+        say!("warning: {}: {}", trouble.path.display(), trouble.why);
     }
-    if sweep.trouble.len() > 20 {
-        say(&format!(
-            "warning: and {} more; --json lists them all",
-            sweep.trouble.len() - 20
-        ));
+    if sweep.trouble.len() > WARNINGS_MAX {
+        say!(
+            "warning: {} more logs could not be read; --json lists all of them",
+            sweep.trouble.len() - WARNINGS_MAX
+        );
     }
 }

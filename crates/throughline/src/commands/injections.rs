@@ -10,16 +10,16 @@ use crate::commands::App;
 use crate::commands::sessions::short_session_id;
 use crate::output::table::format_table;
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, error_with_hint, say, time};
+use crate::output::{self, Exit, error_with_hint, time};
 
-/// List what was put before agents, and what came of it
+/// List what agents were given from memory, and whether it was used
 #[derive(Debug, clap::Args)]
-pub struct InjectionsArgs {
-    /// Only this session's
+pub(crate) struct InjectionsArgs {
+    /// Only the session with this id or id prefix
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// How many to show
+    /// Show at most this many
     #[arg(short = 'n', long, default_value_t = 30, value_name = "NUMBER")]
     limit: usize,
 
@@ -28,16 +28,16 @@ pub struct InjectionsArgs {
     json: bool,
 }
 
-/// Say whether an injection helped
+/// Rate an injection as good or bad
 ///
-/// What helped is shown more readily, what did not is shown no more.
+/// Items of a good injection are shown more readily, items of a bad one are not shown again.
 #[derive(Debug, clap::Args)]
-pub struct FeedbackArgs {
-    /// The injection's id or the beginning of it
+pub(crate) struct FeedbackArgs {
+    /// The id of an injection, or a prefix of it
     #[arg(value_name = "ID")]
     id: String,
 
-    /// Whether it helped
+    /// Whether the injection helped
     verdict: FeedbackVerdict,
 }
 
@@ -47,7 +47,7 @@ enum FeedbackVerdict {
     Bad,
 }
 
-pub fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let session = match &args.session {
         None => None,
@@ -65,7 +65,7 @@ pub fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Exit> {
     if args.json {
         output::print_json(&injections)?;
     } else if injections.is_empty() {
-        say("No injections.");
+        say!("No injections.");
     } else {
         write!(stdout().lock(), "{}", format_injections(app, &injections))?;
     }
@@ -82,7 +82,7 @@ fn format_injections(app: &App<'_>, injections: &[Injection]) -> String {
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(injections.iter().map(|injection| {
-        let known = injection.items.iter().any(|item| item.used.is_some());
+        let is_scored = injection.items.iter().any(|item| item.used.is_some());
         let used = injection
             .items
             .iter()
@@ -93,7 +93,7 @@ fn format_injections(app: &App<'_>, injections: &[Injection]) -> String {
             injection.name.clone(),
             time::format_time(Some(injection.at), &app.environment.zone),
             injection.items.len().to_string(),
-            if known {
+            if is_scored {
                 used.to_string()
             } else {
                 "-".to_owned()
@@ -113,18 +113,21 @@ fn format_injections(app: &App<'_>, injections: &[Injection]) -> String {
     format_table(&rows)
 }
 
-pub fn run_feedback(app: &App<'_>, args: &FeedbackArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run_feedback(app: &App<'_>, args: &FeedbackArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    let named = store.injections_by_prefix(&args.id, 2)?;
-    let [injection] = named.as_slice() else {
-        let number = if named.is_empty() {
+    let matches = store.injections_by_prefix(&args.id, 2)?;
+    let [injection] = matches.as_slice() else {
+        let number = if matches.is_empty() {
             "no"
         } else {
             "more than one"
         };
         return Err(error_with_hint(
-            format!("{number} injection begins with {:?}", args.id),
-            "`throughline injections` lists them",
+            format!(
+                "{number} injection has an id that starts with {:?}",
+                args.id
+            ),
+            "`throughline injections` lists the ids",
         ));
     };
     let verdict = match args.verdict {
@@ -132,6 +135,6 @@ pub fn run_feedback(app: &App<'_>, args: &FeedbackArgs) -> anyhow::Result<Exit> 
         FeedbackVerdict::Bad => InjectionVerdict::Bad,
     };
     store.set_verdict(&injection.name, verdict)?;
-    say(&format!("Noted for {}.", injection.name));
+    say!("Rated injection {}.", injection.name);
     Ok(Exit::Done)
 }

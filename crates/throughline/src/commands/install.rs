@@ -1,6 +1,5 @@
 //! `throughline install`
 
-use std::io::{BufRead, stdin};
 use std::path::{Path, PathBuf};
 
 use memory::Flavor;
@@ -8,51 +7,51 @@ use serde::Serialize;
 
 use crate::commands::{App, parse_flavor};
 use crate::install::agents::{INTEGRATIONS, Integration};
+use crate::install::manifest::InstallManifest;
 use crate::install::plan::ConfigFileChange;
 use crate::install::program::Program;
-use crate::install::record::InstallManifest;
-use crate::install::{self, InstallPlan, SkippedFile, apply, plugin, show};
+use crate::install::{self, InstallPlan, SkippedFile, apply, diff, plugin};
 use crate::output::table::count;
 use crate::output::text::TextStyle;
 use crate::output::{self, Exit, error_with_hint, say, say_styled};
 
-/// Tell the agents on this machine of Throughline
+/// Install Throughline into the coding agents on this machine
 ///
-/// Adds a hook and a server to the configuration of each agent, after showing what changes and asking.
-/// Every other byte of those files stays, and `throughline uninstall` brings them back as they were.
-/// Running it twice changes nothing.
+/// Adds hooks and an MCP server to the configuration of each agent, after showing the changes and
+/// asking for confirmation. The rest of the files is not changed, and `throughline uninstall`
+/// restores them byte for byte. Running it twice changes nothing.
 #[derive(Debug, clap::Args)]
-pub struct InstallArgs {
-    /// Only these agents; without any, those that are found on this machine
+pub(crate) struct InstallArgs {
+    /// Only these agents [default: all agents found on this machine]
     #[arg(value_name = "AGENT", value_parser = parse_flavor)]
     agents: Vec<Flavor>,
 
     #[command(flatten)]
     apply: ApplyArgs,
 
-    /// Write the plugin for Claude Code, Codex CLI, Copilot CLI, Gemini CLI and opencode into this folder,
-    /// instead of changing anything
+    /// Write the plugin for Claude Code, Codex CLI, Copilot CLI, Gemini CLI and opencode to this
+    /// folder instead of installing
     #[arg(long, value_name = "DIR", conflicts_with = "agents")]
     plugin_dir: Option<PathBuf>,
 }
 
-/// How agents' files are changed.
+/// How changes to the agents' files are applied.
 #[derive(Debug, Default, clap::Args)]
-pub struct ApplyArgs {
-    /// Show what would change, and change nothing
+pub(crate) struct ApplyArgs {
+    /// Show what would change, without changing it
     #[arg(long)]
-    pub dry_run: bool,
+    pub(crate) dry_run: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short = 'y')]
-    pub yes: bool,
+    pub(crate) yes: bool,
 
-    /// Print it as JSON
+    /// Print the result as JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.plugin_dir {
         return write_plugin(app, folder);
     }
@@ -62,40 +61,40 @@ pub fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
             let nothing = InstallPlan::default();
             output::print_json(&InstallReport::new(None, &agents, &nothing))?;
         }
-        say("No agent was found that can be told of Throughline.");
-        say(&format!("hint: name one: {}", integration_names()));
+        say!("Found no agent into which Throughline can be installed.");
+        say!("hint: give the name of an agent: {}", integration_names());
         return Ok(Exit::NothingFound);
     }
     let program = Program::of(app.environment);
-    let mut record = InstallManifest::load(&app.home)?;
-    let mut plan = install::plan_install(&agents, &app.environment.places, &program, &record);
+    let mut manifest = InstallManifest::load(&app.home)?;
+    let mut plan = install::plan_install(&agents, &app.environment.places, &program, &manifest);
     plan.notes.extend(custom_home_note(app));
     let report = InstallReport::new(Some(&program), &agents, &plan);
-    apply_plan(app, &args.apply, &mut record, &plan, &report, &INSTALL)
+    apply_plan(app, &args.apply, &mut manifest, &plan, &report, &INSTALL)
 }
 
-/// What the two commands say differently.
-pub struct InstallMessages {
-    pub nothing: &'static str,
-    pub question: &'static str,
-    pub declined: &'static str,
-    pub done: &'static str,
-    pub would: &'static str,
+/// The messages in which `install` and `uninstall` differ.
+pub(crate) struct InstallMessages {
+    pub(crate) nothing: &'static str,
+    pub(crate) question: &'static str,
+    pub(crate) declined: &'static str,
+    pub(crate) done: &'static str,
+    pub(crate) would: &'static str,
 }
 
 const INSTALL: InstallMessages = InstallMessages {
-    nothing: "Nothing to change: the agents know of Throughline.",
-    question: "Change these files? [y/N]",
+    nothing: "Nothing to change: Throughline is already installed.",
+    question: "Change these files?",
     declined: "Nothing was changed.",
     done: "Changed",
     would: "Would change",
 };
 
-/// Shows a plan, asks, and carries it out.
-pub fn apply_plan(
+/// Shows a plan, asks for confirmation, and applies it.
+pub(crate) fn apply_plan(
     app: &App<'_>,
     how: &ApplyArgs,
-    record: &mut InstallManifest,
+    manifest: &mut InstallManifest,
     plan: &InstallPlan,
     report: &InstallReport<'_>,
     words: &InstallMessages,
@@ -109,7 +108,7 @@ pub fn apply_plan(
             say(words.nothing);
         } else if !how.json {
             let files = count(plan.changes.len(), "file");
-            say(&format!("{} {files}.", words.would));
+            say!("{} {files}.", words.would);
         }
     } else {
         if !how.yes && !confirm(app, words.question)? {
@@ -117,12 +116,12 @@ pub fn apply_plan(
             return Ok(Exit::NothingFound);
         }
         for change in &plan.changes {
-            apply::apply_change(&app.home, record, change)?;
+            apply::apply_change(&app.home, manifest, change)?;
         }
         applied = true;
         if !how.json {
             let files = count(plan.changes.len(), "file");
-            say(&format!("{} {files}.", words.done));
+            say!("{} {files}.", words.done);
             report.print_notes();
         }
     }
@@ -136,22 +135,17 @@ pub fn apply_plan(
     })
 }
 
-/// Asks the person at the terminal.
-pub fn confirm(app: &App<'_>, question: &str) -> anyhow::Result<bool> {
-    if !app.environment.stderr_is_terminal || !app.environment.stdin_is_terminal {
-        return Err(error_with_hint(
-            "nobody is there to confirm it",
-            "add --yes, or see with --dry-run what would change",
-        ));
-    }
-    say(question);
-    let mut answer = String::new();
-    stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+/// Asks whether to change the files that were shown.
+pub(crate) fn confirm(app: &App<'_>, question: &str) -> anyhow::Result<bool> {
+    let instead = "add --yes, or use --dry-run to see what would change";
+    app.confirm(question, instead, || {})
 }
 
-/// Returns the agents that were named, or those of this machine.
-pub fn select_agents(app: &App<'_>, named: &[Flavor]) -> anyhow::Result<Vec<&'static Integration>> {
+/// Returns the agents with these names, or without names the agents on this machine.
+pub(crate) fn select_agents(
+    app: &App<'_>,
+    named: &[Flavor],
+) -> anyhow::Result<Vec<&'static Integration>> {
     if named.is_empty() {
         return Ok(install::detect_agents(
             &app.environment.places,
@@ -162,9 +156,9 @@ pub fn select_agents(app: &App<'_>, named: &[Flavor]) -> anyhow::Result<Vec<&'st
     for flavor in named {
         let Some(integration) = Integration::for_flavor(*flavor) else {
             return Err(error_with_hint(
-                format!("{} cannot be told of Throughline", flavor.title()),
+                format!("Throughline cannot be installed into {}", flavor.title()),
                 format!(
-                    "its sessions are read all the same; those that can are {}",
+                    "its sessions are read anyway; the agents with hooks are {}",
                     integration_names()
                 ),
             ));
@@ -179,11 +173,13 @@ fn integration_names() -> String {
     names.join(", ")
 }
 
-/// Agents start us without our options; what they start must find the same memory.
-pub fn custom_home_note(app: &App<'_>) -> Option<String> {
+/// Returns a note if a custom data folder is used: agents run hooks without our options, so only
+/// the environment can tell them of the folder.
+pub(crate) fn custom_home_note(app: &App<'_>) -> Option<String> {
     (app.home != app.environment.data_dir).then(|| {
         format!(
-            "Memory lies in {}: agents find it only when THROUGHLINE_HOME says so where they are started.",
+            "The data folder is {}. Set THROUGHLINE_HOME to it in the environment of the agents, or \
+             their hooks use the default folder.",
             app.home.display()
         )
     })
@@ -193,9 +189,7 @@ fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Exit> {
     plugin::write_plugin_files(folder)?;
     let folder = app.environment.cwd.join(folder);
     let folder = output::shell::quote(&folder.display().to_string());
-    say(&format!(
-        "Wrote the plugin to {folder}. Install it with the agent's own commands:"
-    ));
+    say!("Wrote the plugin to {folder}. Install it with the commands of the agents:");
     for line in [
         format!(
             "claude plugin marketplace add {folder} && claude plugin install throughline@throughline"
@@ -209,19 +203,19 @@ fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Exit> {
         format!("gemini extensions install {folder}/gemini"),
         format!("cp {folder}/opencode/throughline.js ~/.config/opencode/plugin/"),
     ] {
-        say(&format!("  {line}"));
+        say!("  {line}");
     }
     let program = Program::of(app.environment);
     if program.command != "throughline" {
-        say("warning: throughline is not on PATH, where the plugin looks for it");
+        say!("warning: the plugin runs `throughline`, which is not on PATH");
     }
     Ok(Exit::Done)
 }
 
-/// What a plan comes to, for people and programs.
+/// A plan, formatted for people and for programs.
 #[derive(Serialize)]
-pub struct InstallReport<'a> {
-    /// How agents start us.
+pub(crate) struct InstallReport<'a> {
+    /// The command line of the hooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     #[serde(skip)]
@@ -251,7 +245,7 @@ struct SkippedFileReport<'a> {
 }
 
 impl<'a> InstallReport<'a> {
-    pub fn new(
+    pub(crate) fn new(
         program: Option<&'a Program>,
         agents: &[&Integration],
         plan: &'a InstallPlan,
@@ -279,41 +273,41 @@ impl<'a> InstallReport<'a> {
         }
     }
 
-    pub fn print(&self, app: &App<'_>) {
+    pub(crate) fn print(&self, app: &App<'_>) {
         let titles: Vec<_> = self.agents.iter().map(|agent| agent.title()).collect();
         if !titles.is_empty() {
-            say(&format!("Agents: {}.", titles.join(", ")));
+            say!("Agents: {}.", titles.join(", "));
         }
         if let (Some(command), Some(why)) = (&self.command, self.reason)
             && !self.changes.is_empty()
         {
-            say(&format!("They start `{command}`: {why}."));
+            say!("They will run `{command}`: {why}.");
         }
         let paint = TextStyle {
             color: app.environment.color && app.environment.stderr_is_terminal,
         };
         for change in &self.plan.changes {
             let path = change.path.display();
-            say(&format!("\n  {} {path}", change_action(change)));
-            say_styled(show::diff(change, paint).trim_end());
+            say!("\n  {} {path}", change_action(change));
+            say_styled(diff::format_diff(change, paint).trim_end());
         }
         for refusal in &self.plan.skipped {
-            say(&format!(
-                "warning: {} is left as it is: {}",
+            say!(
+                "warning: {} was not changed: {}",
                 refusal.path.display(),
                 refusal.reason
-            ));
+            );
         }
         if self.changes.is_empty() {
             self.print_notes();
         } else {
-            say("");
+            say!("");
         }
     }
 
-    pub fn print_notes(&self) {
+    pub(crate) fn print_notes(&self) {
         for note in self.notes {
-            say(&format!("note: {note}"));
+            say!("note: {note}");
         }
     }
 }
@@ -324,7 +318,7 @@ impl<'a> FileChangeReport<'a> {
             agent: change.agent,
             file: &change.path,
             action: change_action(change),
-            diff: show::diff(change, TextStyle { color: false }),
+            diff: diff::format_diff(change, TextStyle { color: false }),
         }
     }
 }

@@ -8,22 +8,23 @@ use serde::Serialize;
 use crate::commands::App;
 use crate::commands::encrypt::format_key_place;
 use crate::keychain::SystemKeychain;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
-/// Say where the key of the store lies, or keep a copy of it
+/// Show where the encryption key is, or copy it
 ///
-/// The key itself is never printed: what is printed ends up in terminals' histories and in agents' logs.
+/// The key itself is never printed, because printed text ends up in terminal histories and in the
+/// logs of agents.
 #[derive(Debug, clap::Args)]
-pub struct KeyArgs {
-    /// Write a copy of the key to this new file, to be kept away from this machine
+pub(crate) struct KeyArgs {
+    /// Write a copy of the key to this new file, to be stored on another machine
     #[arg(long, value_name = "FILE", conflicts_with = "take_from")]
     copy_to: Option<PathBuf>,
 
-    /// Open the store with the key in this file from now on
+    /// Use the key in this file from now on
     #[arg(long, value_name = "FILE")]
     take_from: Option<PathBuf>,
 
-    /// Print it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -34,7 +35,7 @@ struct KeyReport {
     seal: Option<store::encryption::EncryptionInfo>,
 }
 
-pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
     if let Some(file) = &args.take_from {
         store::encryption::use_key_file(&app.home, file)?;
     }
@@ -56,7 +57,7 @@ pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
             format_key_place(&seal.place)
         )?;
     } else {
-        say("The store is not encrypted.");
+        say!("The store is not encrypted.");
     }
     Ok(if is_encrypted {
         Exit::Done
@@ -68,14 +69,14 @@ pub fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
 fn copy_key(app: &App<'_>, file: &std::path::Path) -> anyhow::Result<Exit> {
     match store::encryption::copy_key(&app.home, &SystemKeychain, file)? {
         Some(id) => {
-            say(&format!(
-                "Wrote key {id} to {}. Move it away from this machine.",
+            say!(
+                "Wrote key {id} to {}. Move the file to another machine.",
                 file.display()
-            ));
+            );
             Ok(Exit::Done)
         }
         None => {
-            say("The store is not encrypted.");
+            say!("The store is not encrypted.");
             Ok(Exit::NothingFound)
         }
     }

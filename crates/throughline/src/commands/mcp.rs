@@ -12,27 +12,28 @@ use crate::commands::App;
 use crate::keychain::SystemKeychain;
 use crate::output::{Exit, error_with_hint};
 
-/// Serve memory to an agent over MCP, on standard input and output
+/// Serve memory to an agent over MCP
 ///
-/// For the agent's configuration, not for a terminal. The agent may search and read what memory has of the
-/// folder it works in, and keep facts; `write` under `[mcp]` in the configuration says what else it may do.
+/// Agents run this command; it speaks the protocol on standard input and output. The agent can
+/// search and read the sessions of its folder, and save facts; `write` under [mcp] in the
+/// configuration allows more.
 #[derive(Debug, clap::Args)]
-pub struct McpArgs {
-    /// The folder the agent works in, instead of the current one
+pub(crate) struct McpArgs {
+    /// The folder in which the agent works [default: the current folder]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
-pub fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Exit> {
     if app.environment.stdin_is_terminal {
         return Err(error_with_hint(
-            "an agent talks to this command, and nobody can by hand",
-            "put `throughline mcp` into the agent's MCP configuration; docs/MCP.md shows how",
+            "this command speaks MCP to an agent and cannot be used in a terminal",
+            "add `throughline mcp` to the MCP configuration of the agent; see docs/MCP.md",
         ));
     }
     let folder = args.folder.as_ref().unwrap_or(&app.environment.cwd);
     let folder = std::path::absolute(folder)
-        .with_context(|| format!("{} is no folder", folder.display()))?;
+        .with_context(|| format!("invalid folder {}", folder.display()))?;
     let (settings, home) = (app.serve_settings(), app.home.clone());
     let clock = app.environment.clock_handle();
     let given = settings.clone();
@@ -44,11 +45,11 @@ pub fn run(app: &App<'_>, args: &McpArgs) -> anyhow::Result<Exit> {
         })?;
         Ok(ServeContext::new(Arc::new(store), given, clock))
     };
-    serve::mcp::serve_stdio(&settings, folder, open).context("cannot serve")?;
+    serve::mcp::serve_stdio(&settings, folder, open).context("cannot serve MCP")?;
     Ok(Exit::Done)
 }
 
-/// Opens the store, to read where nothing can be written.
+/// Opens the store, read-only where nothing can be written.
 fn open(home: &Path, now: Timestamp) -> store::Result<Store> {
     match Store::open_with(home, OpenMode::ReadWrite, &SystemKeychain) {
         Err(error) if error.is_read_only() => {
@@ -57,7 +58,7 @@ fn open(home: &Path, now: Timestamp) -> store::Result<Store> {
         opened => {
             let store = opened?;
             if let Err(error) = store.remove_safety_copy(Some(now)) {
-                tracing::warn!(%error, "the safety copy is not removed");
+                tracing::warn!(%error, "cannot remove the safety copy");
             }
             Ok(store)
         }

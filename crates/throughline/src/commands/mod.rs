@@ -1,47 +1,46 @@
-//! The commands, one file each.
+//! The commands, one file each, and what they share: [`App`] and the parsing of common arguments.
 
-pub mod backup;
-pub mod blame;
-pub mod compact;
-pub mod completions;
-pub mod config;
-pub mod context;
-pub mod decrypt;
-pub mod digest;
-pub mod doctor;
-pub mod encrypt;
-pub mod eval;
-pub mod export;
-pub mod facts;
-pub mod fix;
-pub mod forget;
-pub mod hook;
-pub mod how;
-pub mod import;
-pub mod ingest;
-pub mod injections;
-pub mod install;
-pub mod key;
-pub mod mcp;
-pub mod own;
-pub mod pin;
-pub mod prefer;
-pub mod redact;
-pub mod rekey;
-pub mod remember;
-pub mod restore;
-pub mod resume;
-pub mod retain;
-pub mod search;
-pub mod serve;
-pub mod sessions;
-pub mod show;
-pub mod summarize;
-pub mod summary;
-pub mod uninstall;
-pub mod up;
-pub mod usage;
-pub mod watch;
+pub(crate) mod backup;
+pub(crate) mod blame;
+pub(crate) mod compact;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod context;
+pub(crate) mod decrypt;
+pub(crate) mod digest;
+pub(crate) mod doctor;
+pub(crate) mod encrypt;
+pub(crate) mod export;
+pub(crate) mod facts;
+pub(crate) mod fix;
+pub(crate) mod forget;
+pub(crate) mod hook;
+pub(crate) mod how;
+pub(crate) mod import;
+pub(crate) mod ingest;
+pub(crate) mod injections;
+pub(crate) mod install;
+pub(crate) mod key;
+pub(crate) mod mcp;
+pub(crate) mod model_calls;
+pub(crate) mod pin;
+pub(crate) mod prefer;
+pub(crate) mod redact;
+pub(crate) mod rekey;
+pub(crate) mod remember;
+pub(crate) mod restore;
+pub(crate) mod resume;
+pub(crate) mod retain;
+pub(crate) mod search;
+pub(crate) mod serve;
+pub(crate) mod sessions;
+pub(crate) mod show;
+pub(crate) mod summarize;
+pub(crate) mod summary;
+pub(crate) mod uninstall;
+pub(crate) mod up;
+pub(crate) mod usage;
+pub(crate) mod watch;
 
 use std::path::PathBuf;
 
@@ -50,27 +49,27 @@ use jiff::Timestamp;
 use memory::{Flavor, Workspace};
 use store::{OpenMode, Store, SwapRecovery};
 
-use crate::cli::{Cli, Command};
+use crate::cli::Cli;
 use crate::config::Config;
 use crate::daemon;
 use crate::environment::Environment;
 use crate::keychain::SystemKeychain;
-use crate::output::{Exit, error_with_hint, say, time};
+use crate::output::{Exit, error_with_hint, time};
 
-/// How many workspaces are compared with a part of a name.
+/// At most this many workspaces are compared with the argument of `--workspace`.
 const WORKSPACE_MATCHES_MAX: usize = 1000;
 
-/// What every command works with.
+/// The environment, the configuration and the data folder, which every command gets.
 #[derive(Debug)]
-pub struct App<'a> {
-    pub environment: &'a Environment,
-    pub config: Config,
-    pub config_path: PathBuf,
-    /// The folder of everything we write.
-    pub home: PathBuf,
+pub(crate) struct App<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) config: Config,
+    pub(crate) config_path: PathBuf,
+    /// The data folder: the store and everything else that Throughline writes.
+    pub(crate) home: PathBuf,
 }
 
-pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> {
+pub(crate) fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> {
     let home = cli
         .home
         .clone()
@@ -80,9 +79,9 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> {
     } else {
         &environment.config_dir
     };
-    let usual = config_dir.join("config.toml");
-    let config = Config::load(cli.config.as_deref(), &usual)?;
-    let config_path = cli.config.clone().unwrap_or(usual);
+    let default_path = config_dir.join("config.toml");
+    let config = Config::load(cli.config.as_deref(), &default_path)?;
+    let config_path = cli.config.clone().unwrap_or(default_path);
     let app = App {
         environment,
         config,
@@ -90,56 +89,77 @@ pub fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> {
         home,
     };
     if needs_exclusive_store(&cli.command) && daemon::stop_background(&app.home) {
-        say("Stopped the daemon, which is started again when it is needed.");
+        say!("Stopped the daemon; the next hook starts it again.");
     }
-    match &cli.command {
-        Command::Up(args) => up::run(&app, args),
-        Command::Ingest(args) => ingest::run(&app, args),
-        Command::Watch(args) => watch::run(&app, args),
-        Command::Search(args) => search::run(&app, args),
-        Command::Sessions(args) => sessions::run(&app, args),
-        Command::Show(args) => show::run(&app, args),
-        Command::Digest(args) => digest::run(&app, args),
-        Command::Retain(args) => retain::run(&app, args),
-        Command::Resume(args) => resume::run(&app, args),
-        Command::Blame(args) => blame::run(&app, args),
-        Command::How(args) => how::run(&app, args),
-        Command::Fix(args) => fix::run(&app, args),
-        Command::Remember(args) => remember::run(&app, args),
-        Command::Prefer(args) => prefer::run(&app, args),
-        Command::Pin(args) => pin::run(&app, args),
-        Command::Unpin(args) => pin::run_unpin(&app, args),
-        Command::Facts(args) => facts::run(&app, args),
-        Command::Context(args) => context::run(&app, args),
-        Command::Hook(args) => Ok(hook::run(args, cli)),
-        Command::Mcp(args) => mcp::run(&app, args),
-        Command::Serve(args) => serve::run(&app, args),
-        Command::Injections(args) => injections::run(&app, args),
-        Command::Feedback(args) => injections::run_feedback(&app, args),
-        Command::Summary(args) => summary::run(&app, args),
-        Command::Summarize(args) => summarize::run(&app, args),
-        Command::Usage(args) => usage::run(&app, args),
-        Command::Compact(args) => compact::run(&app, args),
-        Command::Install(args) => install::run(&app, args),
-        Command::Uninstall(args) => uninstall::run(&app, args),
-        Command::Doctor(args) => doctor::run(&app, args),
-        Command::Export(args) => export::run(&app, args),
-        Command::Import(args) => import::run(&app, args),
-        Command::Forget(args) => forget::run(&app, args),
-        Command::Backup(args) => backup::run(&app, args),
-        Command::Restore(args) => restore::run(&app, args),
-        Command::Encrypt(args) => encrypt::run(&app, args),
-        Command::Decrypt(args) => decrypt::run(&app, args),
-        Command::Rekey(args) => rekey::run(&app, args),
-        Command::Key(args) => key::run(&app, args),
-        Command::Config(args) => config::run(&app, args),
-        Command::Redact(args) => redact::run(&app, args),
-        Command::Eval(args) => eval::run(&app, args),
-        Command::Completions(args) => completions::run(args),
-    }
+    cli.command.run(&app)
 }
 
-/// Says whether a command puts another file in the place of the store.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $name:ident($args:ty) => $run:path,)+) => {
+        /// The commands, each with its arguments.
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$attribute])* $name($args),)+
+        }
+
+        impl Command {
+            fn run(&self, app: &App<'_>) -> anyhow::Result<Exit> {
+                match self {
+                    $(Self::$name(args) => $run(app, args),)+
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Up(up::UpArgs) => up::run,
+    Search(search::SearchArgs) => search::run,
+    Sessions(sessions::SessionsArgs) => sessions::run,
+    Show(show::ShowArgs) => show::run,
+    Resume(resume::ResumeArgs) => resume::run,
+    Usage(usage::UsageArgs) => usage::run,
+    Doctor(doctor::DoctorArgs) => doctor::run,
+    Remember(remember::RememberArgs) => remember::run,
+    Prefer(prefer::PreferArgs) => prefer::run,
+    Pin(pin::PinArgs) => pin::run,
+    Unpin(pin::UnpinArgs) => pin::run_unpin,
+    Facts(facts::FactsArgs) => facts::run,
+    Forget(forget::ForgetArgs) => forget::run,
+    Digest(digest::DigestArgs) => digest::run,
+    Summary(summary::SummaryArgs) => summary::run,
+    Summarize(summarize::SummarizeArgs) => summarize::run,
+    Blame(blame::BlameArgs) => blame::run,
+    How(how::HowArgs) => how::run,
+    Fix(fix::FixArgs) => fix::run,
+    Install(install::InstallArgs) => install::run,
+    Uninstall(uninstall::UninstallArgs) => uninstall::run,
+    Serve(serve::ServeArgs) => serve::run,
+    Mcp(mcp::McpArgs) => mcp::run,
+    Context(context::ContextArgs) => context::run,
+    Injections(injections::InjectionsArgs) => injections::run,
+    Feedback(injections::FeedbackArgs) => injections::run_feedback,
+    // Agents call this command; people never type it.
+    #[command(hide = true)]
+    Hook(hook::HookArgs) => hook::run,
+    Ingest(ingest::IngestArgs) => ingest::run,
+    Watch(watch::WatchArgs) => watch::run,
+    Retain(retain::RetainArgs) => retain::run,
+    Export(export::ExportArgs) => export::run,
+    Import(import::ImportArgs) => import::run,
+    Backup(backup::BackupArgs) => backup::run,
+    Restore(restore::RestoreArgs) => restore::run,
+    Encrypt(encrypt::EncryptArgs) => encrypt::run,
+    Decrypt(decrypt::DecryptArgs) => decrypt::run,
+    Rekey(rekey::RekeyArgs) => rekey::run,
+    Key(key::KeyArgs) => key::run,
+    Compact(compact::CompactArgs) => compact::run,
+    Redact(redact::RedactArgs) => redact::run,
+    Config(config::ConfigArgs) => config::run,
+    Completions(completions::CompletionsArgs) => completions::run,
+}
+
+/// Returns whether a command replaces the file of the store, which nothing else may have open.
 fn needs_exclusive_store(command: &Command) -> bool {
     match command {
         Command::Restore(_) | Command::Encrypt(_) | Command::Decrypt(_) | Command::Rekey(_) => true,
@@ -149,21 +169,21 @@ fn needs_exclusive_store(command: &Command) -> bool {
 }
 
 impl App<'_> {
-    /// Opens the store, making it when there is none.
-    pub fn open(&self) -> anyhow::Result<Store> {
+    /// Opens the store, and creates it if it does not exist.
+    pub(crate) fn open(&self) -> anyhow::Result<Store> {
         let opened = Store::open_with(&self.home, OpenMode::ReadWrite, &SystemKeychain);
         let store = self.with_open_context(opened)?;
         match store.recovered() {
             None => {}
             Some(SwapRecovery::Finished) => {
-                say("Finished an exchange of the store that was interrupted.");
+                say!("Finished replacing the store, which had been interrupted.");
             }
             Some(SwapRecovery::RolledBack) => {
-                say("Undid an exchange of the store that was interrupted; the store is as before.");
+                say!("Rolled back an interrupted replacement of the store; nothing was lost.");
             }
         }
         if let Err(error) = store.remove_safety_copy(Some(self.environment.now)) {
-            tracing::warn!(%error, "the safety copy is not removed");
+            tracing::warn!(%error, "cannot remove the safety copy");
         }
         Ok(store)
     }
@@ -172,16 +192,16 @@ impl App<'_> {
         opened.with_context(|| format!("cannot open the store in {}", self.home.display()))
     }
 
-    /// Opens the store of somebody who has ingested before.
-    pub fn open_existing(&self) -> anyhow::Result<Store> {
+    /// Opens the store, and fails if it does not exist. Falls back to read-only access where
+    /// nothing can be written.
+    pub(crate) fn open_existing(&self) -> anyhow::Result<Store> {
         if !self.has_store() {
             return Err(error_with_hint(
-                format!("there is no memory in {} yet", self.home.display()),
-                "run `throughline ingest` first",
+                format!("there is no store in {}", self.home.display()),
+                "run `throughline ingest` to create it",
             ));
         }
         match self.open() {
-            // Whoever only asks needs no more than to read.
             Err(error) if is_read_only(&error) => {
                 let opened = Store::open_with(&self.home, OpenMode::ReadOnly, &SystemKeychain);
                 self.with_open_context(opened)
@@ -190,10 +210,10 @@ impl App<'_> {
         }
     }
 
-    /// Returns what answers to agents depend on.
-    pub fn serve_settings(&self) -> ::serve::ServeSettings {
-        let compacts = self.environment.compaction;
-        let compacts = compacts.unwrap_or(self.config.compaction.enabled);
+    /// Returns the settings that answers to agents depend on.
+    pub(crate) fn serve_settings(&self) -> ::serve::ServeSettings {
+        let compaction = self.environment.compaction;
+        let compaction = compaction.unwrap_or(self.config.compaction.enabled);
         ::serve::ServeSettings {
             injection: self
                 .config
@@ -204,15 +224,15 @@ impl App<'_> {
             mcp: ::serve::McpSettings {
                 write: self.config.mcp.write.clone(),
             },
-            compaction: compacts.then(|| self.config.compaction.limits()),
+            compaction: compaction.then(|| self.config.compaction.limits()),
             summary: None,
             model_provider: None,
         }
     }
 
-    /// Opens the store of somebody who asks and is in a hurry. Whatever is not as it mostly is, the usual way
-    /// deals with and reports.
-    pub fn open_for_query(&self) -> anyhow::Result<Store> {
+    /// Opens the store for a single query, without the checks of [`App::open`]. If that fails for
+    /// any reason, opens it the usual way, which repairs or reports the problem.
+    pub(crate) fn open_for_query(&self) -> anyhow::Result<Store> {
         if !self.has_store() {
             return self.open_existing();
         }
@@ -220,27 +240,28 @@ impl App<'_> {
             .or_else(|_| self.open_existing())
     }
 
-    /// Reads a time on the command line.
-    pub fn parse_time_arg(&self, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
+    /// Parses a time argument.
+    pub(crate) fn parse_time_arg(&self, text: Option<&str>) -> anyhow::Result<Option<Timestamp>> {
         text.map(|text| time::parse_time(text, self.environment.now, &self.environment.zone))
             .transpose()
             .map_err(|error| {
-                error_with_hint(
-                    error,
-                    "the time is read in your own zone unless it names one",
-                )
+                error_with_hint(error, "times without a zone are in your local time zone")
             })
     }
 
-    /// Returns the workspace around the current folder, as sessions there have it.
-    pub fn current_workspace(&self) -> Workspace {
+    /// Returns the workspace of the current folder, with aliases applied.
+    pub(crate) fn current_workspace(&self) -> Workspace {
         let here = capture::git::workspace_of(&self.environment.cwd);
         self.config.scope().resolve_alias(here)
     }
 
-    /// Returns the workspace that a part of its address or folder names, else the one around the
-    /// current folder; by the key the store knows it by.
-    pub fn find_workspace(&self, store: &Store, part: Option<&str>) -> anyhow::Result<Workspace> {
+    /// Returns the workspace whose address or folder contains `part`, or without `part` the
+    /// workspace of the current folder.
+    pub(crate) fn find_workspace(
+        &self,
+        store: &Store,
+        part: Option<&str>,
+    ) -> anyhow::Result<Workspace> {
         let Some(part) = part else {
             let here = &self.environment.cwd;
             return Ok(::serve::prompt::workspace_of(
@@ -266,35 +287,57 @@ impl App<'_> {
         let keys: Vec<_> = examples.map(|workspace| workspace.key).collect();
         Err(if keys.is_empty() {
             error_with_hint(
-                format!("no workspace has {part:?} in its address or folder"),
-                "`throughline sessions --json` shows the workspaces that are known",
+                format!("no workspace matches {part:?}"),
+                "`throughline sessions --json` lists the known workspaces",
             )
         } else {
             error_with_hint(
-                format!("several workspaces have {part:?} in their address or folder"),
-                format!("such as {}", keys.join(", ")),
+                format!("several workspaces match {part:?}"),
+                format!("use one of {}", keys.join(", ")),
             )
         })
     }
 
-    /// Says whether there is a store, or what is left of one.
-    pub fn has_store(&self) -> bool {
+    /// Asks a yes-or-no question in the terminal. Fails if nobody can answer; `instead` is then the
+    /// hint. `show` prints what the question is about.
+    pub(crate) fn confirm(
+        &self,
+        question: &str,
+        instead: &str,
+        show: impl FnOnce(),
+    ) -> anyhow::Result<bool> {
+        if !self.environment.stderr_is_terminal || !self.environment.stdin_is_terminal {
+            return Err(error_with_hint(
+                "cannot ask for confirmation: this is not a terminal",
+                instead,
+            ));
+        }
+        show();
+        say!("{question} [y/N]");
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+
+    /// Returns whether there is a store. A write-ahead log without its database counts, because a
+    /// repair may recover from it.
+    pub(crate) fn has_store(&self) -> bool {
         let path = Store::database_path(&self.home);
         path.exists() || path.with_extension("db-wal").exists()
     }
 }
 
-/// Says whether nothing can be written where the store lies.
-pub fn is_read_only(error: &anyhow::Error) -> bool {
+/// Returns whether an error means that the store can only be read.
+pub(crate) fn is_read_only(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<store::Error>()
         .is_some_and(store::Error::is_read_only)
 }
 
-/// Reads an agent's name on the command line.
-pub fn parse_flavor(name: &str) -> Result<Flavor, String> {
+/// Parses the name of an agent.
+pub(crate) fn parse_flavor(name: &str) -> Result<Flavor, String> {
     Flavor::from_name(name).ok_or_else(|| {
         let known: Vec<_> = Flavor::ALL.iter().map(|flavor| flavor.name()).collect();
-        format!("no agent is called that; known are {}", known.join(", "))
+        format!("unknown agent; known agents: {}", known.join(", "))
     })
 }

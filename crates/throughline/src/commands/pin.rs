@@ -5,15 +5,15 @@ use store::{NewFact, Store, StoredRecord};
 
 use crate::commands::App;
 use crate::commands::remember::{FactScopeArgs, UserFact, remember_fact};
-use crate::output::{Exit, error_with_hint, say};
+use crate::output::{Exit, error_with_hint};
 
-/// Keep a fact, a record or a text for ever
+/// Show a fact, a record or a text to every session
 ///
-/// A pin outlives retention, and is shown once to every session of its workspace, whatever its prompts
-/// are about.
+/// A pinned fact is shown once in every session of its workspace, whatever its prompts are about,
+/// and is never removed by retention.
 #[derive(Debug, clap::Args)]
-pub struct PinArgs {
-    /// The id of a fact or of a record, or a text
+pub(crate) struct PinArgs {
+    /// The id of a fact or a record, or a text
     #[arg(required = true, value_name = "ID|TEXT")]
     what: Vec<String>,
 
@@ -21,15 +21,15 @@ pub struct PinArgs {
     scope: FactScopeArgs,
 }
 
-/// Let a pinned fact be an ordinary one again
+/// Unpin a fact
 #[derive(Debug, clap::Args)]
-pub struct UnpinArgs {
-    /// The fact's id or the beginning of it
+pub(crate) struct UnpinArgs {
+    /// The id of a fact, or a prefix of it
     #[arg(value_name = "ID")]
     id: String,
 }
 
-pub fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
     let store = app.open()?;
     let what = args.what.join(" ");
     if let Ok(id) = what.parse::<RecordId>()
@@ -40,14 +40,14 @@ pub fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
             None => None,
         };
         let merged = store.remember(fact_from_record(&record, workspace, app))?;
-        say(&format!("Pinned: {}", merged.id.short()));
+        say!("Pinned {}.", merged.id.short());
         return Ok(Exit::Done);
     }
     if looks_like_id(&what)
         && let Some(fact) = lookup_fact(&store, &what)?
     {
         store.set_pinned(fact.id, true)?;
-        say(&format!("Pinned: {}", fact.id.short()));
+        say!("Pinned {}.", fact.id.short());
         return Ok(Exit::Done);
     }
     let statement = UserFact {
@@ -60,19 +60,20 @@ pub fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
     remember_fact(app, &store, &statement, false)
 }
 
-pub fn run_unpin(app: &App<'_>, args: &UnpinArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run_unpin(app: &App<'_>, args: &UnpinArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let fact = find_fact(&store, &args.id)?;
     if !fact.pinned {
-        say(&format!("{} is not pinned", fact.id.short()));
+        say!("{} is not pinned.", fact.id.short());
         return Ok(Exit::NothingFound);
     }
     store.set_pinned(fact.id, false)?;
-    say(&format!("No longer pinned: {}", fact.id.short()));
+    say!("Unpinned {}.", fact.id.short());
     Ok(Exit::Done)
 }
 
-/// The record's own words, as many as a fact may have, with the trust that the record has.
+/// Makes a fact of the first words of a record, as many as a fact may have, with the trust of the
+/// record.
 fn fact_from_record(record: &StoredRecord, workspace: Option<Workspace>, app: &App<'_>) -> NewFact {
     let words: Vec<_> = record
         .content
@@ -95,23 +96,23 @@ fn looks_like_id(text: &str) -> bool {
     (8..=32).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Returns the one fact whose id begins with `prefix`.
-pub fn find_fact(store: &Store, prefix: &str) -> anyhow::Result<Fact> {
+/// Returns the fact with this id prefix.
+pub(crate) fn find_fact(store: &Store, prefix: &str) -> anyhow::Result<Fact> {
     lookup_fact(store, prefix)?.ok_or_else(|| {
         error_with_hint(
-            format!("no fact begins with {prefix:?}"),
-            "`throughline facts` lists them",
+            format!("no fact has an id that starts with {prefix:?}"),
+            "`throughline facts` lists the ids",
         )
     })
 }
 
 fn lookup_fact(store: &Store, prefix: &str) -> anyhow::Result<Option<Fact>> {
-    let mut named = store.facts_by_prefix(prefix, 2)?;
-    if named.len() > 1 {
+    let mut matches = store.facts_by_prefix(prefix, 2)?;
+    if matches.len() > 1 {
         return Err(error_with_hint(
-            format!("several facts begin with {prefix:?}"),
-            "give more of the id; `throughline facts --json` has the whole ids",
+            format!("several facts have an id that starts with {prefix:?}"),
+            "give a longer prefix; `throughline facts --json` lists the full ids",
         ));
     }
-    Ok(named.pop())
+    Ok(matches.pop())
 }

@@ -6,25 +6,25 @@ use crate::commands::App;
 use crate::commands::remember::{FactScopeArgs, UserFact, remember_fact};
 use crate::output::Exit;
 
-/// Keep a preference: how you want things done
+/// Save a preference: how you want things done
 ///
-/// A preference is shown to an agent when a prompt is about it, before other facts and as yours; pinned,
-/// it is shown to every session. No agent can set or change one.
+/// Agents see a preference when a prompt is about it, before other facts and marked as yours; a
+/// pinned preference is shown to every session. Agents cannot save or change preferences.
 #[derive(Debug, clap::Args)]
-pub struct PreferArgs {
-    /// What you prefer, such as "use pnpm, not npm"
+pub(crate) struct PreferArgs {
+    /// The preference, such as "use pnpm, not npm"
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
 
     #[command(flatten)]
     scope: FactScopeArgs,
 
-    /// Print what became of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &PreferArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &PreferArgs) -> anyhow::Result<Exit> {
     let statement = UserFact {
         text: &args.text.join(" "),
         kind: FactKind::Preference,

@@ -10,35 +10,36 @@ use store::forget::Traces;
 use store::{RescanProgress, RescanScope};
 
 use crate::commands::App;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::table::count;
+use crate::output::{self, Exit, error_with_hint};
 
-/// Take the secrets out of a text: standard input to standard output
+/// Remove secrets from text
 ///
-/// What Throughline stores has passed through the same rules; --rescan applies those of today to what
-/// older ones have let in.
+/// Reads standard input and writes standard output, with the rules that are applied to everything
+/// in the store. --rescan applies the current rules to what was stored under older ones.
 #[derive(Debug, clap::Args)]
-pub struct RedactArgs {
-    /// Read one {"id", "text"} object a line and write it clean, with why it is "sensitive"
+pub(crate) struct RedactArgs {
+    /// Read one {"id", "text"} object per line, and add why the text is "sensitive"
     #[arg(long)]
     jsonl: bool,
 
-    /// Say on standard error what was replaced, where, and by which rule
+    /// Print to standard error what was replaced, where, and by which rule
     #[arg(long)]
     explain: bool,
 
-    /// Apply today's rules to what is already stored, instead of to standard input
+    /// Redact the store with the current rules, instead of standard input
     #[arg(long, conflicts_with_all = ["jsonl", "explain"])]
     rescan: bool,
 
-    /// With --rescan: look also at what today's rules have cleaned already
+    /// With --rescan: include records that the current rules have already redacted
     #[arg(long, requires = "rescan")]
     all: bool,
 
-    /// With --rescan: count what would change, and change nothing
+    /// With --rescan: count what would change, without changing it
     #[arg(long, requires = "rescan")]
     dry_run: bool,
 
-    /// With --rescan: print the figures as JSON
+    /// With --rescan: print the result as JSON
     #[arg(long, requires = "rescan")]
     json: bool,
 }
@@ -54,11 +55,11 @@ struct RedactInput {
 struct RedactOutput {
     id: serde_json::Value,
     text: String,
-    /// Why the text is tagged `sensitive`: kinds of personal data, or a value that may be a secret.
+    /// Why the text is tagged `sensitive`: types of personal data, or a possible secret.
     sensitive: Vec<&'static str>,
 }
 
-pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
     if args.rescan {
         return rescan(app, args);
     }
@@ -103,7 +104,7 @@ pub fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Brings the store up to today's rules.
+/// Redacts the store with the current rules.
 fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let which = if args.all {
@@ -134,32 +135,39 @@ fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
     } else {
         let (looked_at, changed) = (rescan.looked_at, rescan.changed);
         let would = if args.dry_run {
-            "would change"
+            "would be changed"
         } else {
             "changed"
         };
-        say(&format!(
-            "Looked at {looked_at} records; {changed} texts {would}."
-        ));
+        say!(
+            "Checked {}; {} {would}.",
+            count(looked_at, "record"),
+            count(changed, "text")
+        );
         for (rule, count) in &rescan.marks {
             writeln!(stdout().lock(), "{count:>6}  {rule}")?;
         }
     }
     if rescan.traces == Traces::Waiting {
         return Err(error_with_hint(
-            "the texts are rewritten, but another process still reads the old state, so its bytes are still in the write-ahead log",
-            "end that process (`throughline watch`?); the next command finishes the job",
+            "the texts are rewritten, but another process is still reading, so the old bytes remain in \
+             the write-ahead log",
+            "stop that process (`throughline watch`?); the next command then erases them",
         ));
     }
     Ok(Exit::Done)
 }
 
-fn explain(redactor: &Redactor, text: &str, place: &str) {
+fn explain(redactor: &Redactor, text: &str, prefix: &str) {
     for finding in redactor.findings(text) {
         let line = text[..finding.start].matches('\n').count() + 1;
-        say(&format!(
-            "{place}{line}: bytes {}..{} are {} ({:?}): {}",
-            finding.start, finding.end, finding.rule, finding.tier, finding.mark
-        ));
+        say!(
+            "{prefix}{line}: bytes {}..{} are {} ({:?}): {}",
+            finding.start,
+            finding.end,
+            finding.rule,
+            finding.tier,
+            finding.mark
+        );
     }
 }

@@ -5,16 +5,16 @@ use crate::commands::encrypt::{KeyFileArgs, print_step, report_conversion};
 use crate::keychain::SystemKeychain;
 use crate::output::Exit;
 
-/// Encrypt the store with a new key
+/// Change the encryption key of the store
 ///
-/// Also moves a key from a file to the keychain, or from there to a file.
+/// This also moves the key between the keychain and a key file.
 #[derive(Debug, clap::Args)]
-pub struct RekeyArgs {
+pub(crate) struct RekeyArgs {
     #[command(flatten)]
     key: KeyFileArgs,
 }
 
-pub fn run(app: &App<'_>, args: &RekeyArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &RekeyArgs) -> anyhow::Result<Exit> {
     let place = args.key.key_place();
     let conversion = store::encryption::rekey(&app.home, &place, &SystemKeychain, &mut |step| {
         print_step(app, step)

@@ -6,51 +6,51 @@ use store::{FactOutcome, NewFact, Store};
 use crate::commands::App;
 use crate::output::{self, Exit, error_with_hint, say};
 
-/// Keep a fact
+/// Save a fact
 ///
-/// It is kept until it is deleted, and shown to an agent when a prompt in this workspace is about it.
-/// Said again it is counted, contradicted by a later one it becomes history.
+/// Agents see the fact when a prompt in this workspace is about it. A repeated fact is counted; a
+/// fact that contradicts an older one replaces it. `throughline facts --forget ID` deletes a fact.
 #[derive(Debug, clap::Args)]
-pub struct RememberArgs {
-    /// What to remember
+pub(crate) struct RememberArgs {
+    /// The fact, in a sentence
     #[arg(required = true, value_name = "TEXT")]
     text: Vec<String>,
 
     #[command(flatten)]
     scope: FactScopeArgs,
 
-    /// A word to find it by; may be given several times
+    /// A tag to find the fact by; can be repeated
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
 
-    /// Print what became of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Where a fact holds.
+/// The workspaces in which a fact applies.
 #[derive(Debug, clap::Args)]
-pub struct FactScopeArgs {
-    /// It holds in this workspace instead of the one around the current folder
+pub(crate) struct FactScopeArgs {
+    /// The workspace in which it applies [default: that of the current folder]
     #[arg(long, value_name = "PART", conflicts_with = "everywhere")]
     workspace: Option<String>,
 
-    /// It holds in every workspace
+    /// It applies in every workspace
     #[arg(long)]
     everywhere: bool,
 }
 
-/// A fact as a person states it.
+/// A fact that the user states on the command line.
 #[derive(Debug)]
-pub struct UserFact<'a> {
-    pub text: &'a str,
-    pub kind: FactKind,
-    pub tags: &'a [String],
-    pub pinned: bool,
-    pub scope: &'a FactScopeArgs,
+pub(crate) struct UserFact<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) kind: FactKind,
+    pub(crate) tags: &'a [String],
+    pub(crate) pinned: bool,
+    pub(crate) scope: &'a FactScopeArgs,
 }
 
-pub fn run(app: &App<'_>, args: &RememberArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &RememberArgs) -> anyhow::Result<Exit> {
     let statement = UserFact {
         text: &args.text.join(" "),
         kind: FactKind::Note,
@@ -61,8 +61,8 @@ pub fn run(app: &App<'_>, args: &RememberArgs) -> anyhow::Result<Exit> {
     remember_fact(app, &app.open()?, &statement, args.json)
 }
 
-/// Keeps what the user states, and says what became of it.
-pub fn remember_fact(
+/// Saves a fact and prints the result.
+pub(crate) fn remember_fact(
     app: &App<'_>,
     store: &Store,
     statement: &UserFact<'_>,
@@ -77,16 +77,16 @@ pub fn remember_fact(
     if text.is_empty() {
         return Err(error_with_hint(
             "there is nothing to remember",
-            "say it in a few words",
+            "give the fact as an argument",
         ));
     }
     if words > memory::fact::WORDS_MAX {
         return Err(error_with_hint(
             format!(
-                "a fact has at most {} words, this has {words}",
+                "a fact has at most {} words, but this one has {words}",
                 memory::fact::WORDS_MAX
             ),
-            "say it shorter, or in several facts",
+            "shorten it, or save several facts",
         ));
     }
     let workspace = if statement.scope.everywhere {
@@ -125,8 +125,8 @@ pub fn remember_fact(
 
 fn format_remembered(merged: &FactOutcome, place: &str) -> String {
     let id = merged.id.short();
-    let mut told = if merged.repeated {
-        format!("Known already, counted again: {id} ({place})")
+    let mut message = if merged.repeated {
+        format!("Already known, counted again: {id} ({place})")
     } else {
         format!("Remembered: {id} ({place})")
     };
@@ -136,7 +136,7 @@ fn format_remembered(merged: &FactOutcome, place: &str) -> String {
             .iter()
             .map(memory::FactId::short)
             .collect();
-        told += &format!("\nIt takes the place of {}", ids.join(", "));
+        message += &format!("\nReplaces {}", ids.join(", "));
     }
-    told
+    message
 }

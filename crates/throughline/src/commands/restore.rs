@@ -6,21 +6,21 @@ use serde::Serialize;
 use store::{CarriedTombstones, RedactionKey, RestoreResult, RestoreSource};
 
 use crate::commands::App;
-use crate::commands::backup::{progress_bar, show_progress};
+use crate::commands::backup::{copy_bar, show_progress};
 use crate::keychain::SystemKeychain;
 use crate::output::table::count;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
-/// Put a backup into the place of the store
+/// Replace the store with a backup
 ///
-/// Checks the file first and keeps the store that is there in a folder beside it. A backup of an older
-/// version is brought up to date; the file itself stays as it is.
+/// The backup is verified first, and the current store is kept in a folder beside it. A backup of
+/// an older version is migrated; the backup file itself is not changed.
 #[derive(Debug, clap::Args)]
-pub struct RestoreArgs {
-    /// A file that `throughline backup` wrote
+pub(crate) struct RestoreArgs {
+    /// The backup, written by `throughline backup`
     file: PathBuf,
 
-    /// The file with the key of an encrypted backup, where this machine does not have it
+    /// The key file of an encrypted backup, if this machine does not have the key
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
 
@@ -39,7 +39,7 @@ struct RestoreOutput {
     tombstones: CarriedTombstones,
 }
 
-pub fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Exit> {
     let from = RestoreSource {
         file: &args.file,
         key_file: args.key_file.as_deref(),
@@ -49,7 +49,7 @@ pub fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Exit> {
         store::encryption::StoreFileKind::of(&store::Store::database_path(&app.home)),
         Ok(store::encryption::StoreFileKind::Encrypted(_))
     );
-    let bar = progress_bar(app);
+    let bar = copy_bar(app);
     let restored = store::restore(
         &app.home,
         &from,
@@ -78,58 +78,52 @@ fn restore_report(restored: RestoreResult) -> RestoreOutput {
 }
 
 fn print_restored(args: &RestoreArgs, restored: &RestoreResult, was_encrypted: bool) {
-    say(&format!(
+    say!(
         "Restored {} records from {}.",
         restored.records,
         args.file.display()
-    ));
+    );
     if let Some(copy) = &restored.safety_copy {
-        say(&format!(
-            "The store that was here is kept in {}; remove it when all is well.",
+        say!(
+            "The previous store is kept in {}; delete it when you no longer need it.",
             copy.display()
-        ));
+        );
     }
     print_tombstones(&restored.tombstones);
     for copy in &restored.removed_copies {
-        say(&format!("Removed the older {}.", copy.display()));
+        say!("Deleted the older {}.", copy.display());
     }
     if restored.redaction_key == RedactionKey::Other {
-        say(
-            "warning: the file brings no redaction key: from now on secrets get other marks than before",
+        say!(
+            "warning: the backup has no redaction key, so the same secret now gets a different placeholder",
         );
     }
     if was_encrypted && restored.key.is_none() {
-        say("warning: the store is not encrypted any more; `throughline encrypt` encrypts it");
+        say!("warning: the store is no longer encrypted; run `throughline encrypt`");
     }
 }
 
-/// Says what stays forgotten.
+/// Prints what stays forgotten.
 fn print_tombstones(carried: &CarriedTombstones) {
     if carried.tombstones > 0 {
-        say(&format!(
-            "Applied {} of the earlier store: {} and {} of the backup stay forgotten.",
-            count(
-                usize::try_from(carried.tombstones).unwrap_or(usize::MAX),
-                "tombstone"
-            ),
+        say!(
+            "Applied {} of the previous store: {} and {} of the backup stay forgotten.",
+            count(carried.tombstones, "tombstone"),
             count(carried.sessions, "session"),
             count(carried.records, "record"),
-        ));
+        );
     }
     if carried.left > 0 {
-        say(&format!(
-            "warning: the backup has another redaction key, so {} could not be taken along; what \
-             they keep out comes back if its agent still has it",
-            count(
-                usize::try_from(carried.left).unwrap_or(usize::MAX),
-                "tombstone"
-            ),
-        ));
+        say!(
+            "warning: the backup has another redaction key, so {} could not be applied; forgotten \
+             records may be ingested again",
+            count(carried.left, "tombstone"),
+        );
     }
     if carried.unreadable {
-        say(
-            "warning: the earlier store could not be read, so what was forgotten in it after this \
-             backup may be back; `throughline forget` removes it again",
+        say!(
+            "warning: the previous store could not be read, so records that were forgotten after this \
+             backup may be back; forget them again with `throughline forget`",
         );
     }
 }

@@ -10,15 +10,15 @@ use store::Store;
 use crate::commands::App;
 use crate::commands::show::find_session;
 use crate::output::shell::quote;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
-/// Say how to go on with a session in the agent it came from
+/// Print the command that resumes a session in its agent
 ///
-/// Prints the agent's own command, with the folder it must be run in. A subagent's session is
-/// resumed through the session that started it.
+/// The command includes the folder in which it must be run. For a subagent's session it resumes the
+/// session that started the subagent.
 #[derive(Debug, clap::Args)]
-pub struct ResumeArgs {
-    /// A session's id or the beginning of it
+pub(crate) struct ResumeArgs {
+    /// The id of a session, or a prefix of it
     #[arg(value_name = "ID")]
     id: String,
 
@@ -26,35 +26,35 @@ pub struct ResumeArgs {
     #[arg(long, conflicts_with = "json")]
     exec: bool,
 
-    /// Print it as JSON
+    /// Print the command as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// How to go on with a session.
+/// The command that resumes a session, as JSON.
 #[derive(Debug, Serialize)]
 struct ResumeCommand {
     session: SessionId,
     agent: &'static str,
     folder: Option<String>,
     command: Vec<String>,
-    /// Both as one line for a shell.
+    /// Folder and command as one line for a shell.
     shell: String,
 }
 
-/// How far the way from a subagent to the session of a person may be.
+/// The maximum depth of nested subagents; it also ends a cycle in damaged data.
 const PARENTS_MAX: usize = 16;
 
-pub fn run(app: &App<'_>, args: &ResumeArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ResumeArgs) -> anyhow::Result<Exit> {
     let plan = {
         let store = app.open_existing()?;
         let asked = find_session(&store, &args.id)?;
         let session = root_session(&store, asked.clone())?;
         if session.id != asked.id {
-            say(&format!(
-                "{} is a subagent's session; this resumes the one that started it.",
+            say!(
+                "{} is a session of a subagent; this resumes the session that started it.",
                 asked.id
-            ));
+            );
         }
         resume_command(&session)?
     };
@@ -69,7 +69,7 @@ pub fn run(app: &App<'_>, args: &ResumeArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Returns the session itself, or for a subagent's the one at the beginning.
+/// Returns the session itself, or for a subagent the session of the user that started it.
 fn root_session(store: &Store, mut session: Session) -> anyhow::Result<Session> {
     for _ in 0..PARENTS_MAX {
         if session.kind != SessionKind::Subagent {
@@ -81,7 +81,8 @@ fn root_session(store: &Store, mut session: Session) -> anyhow::Result<Session> 
         let named = store.sessions_by_prefix(parent.as_str(), 1)?;
         session = match named.into_iter().find(|found| found.id == parent) {
             Some(found) => found,
-            // Its log was never seen, but its name is known, and subagents work in its folder.
+            // The parent's log was never captured, but its id is known, and subagents share its
+            // folder.
             None => Session {
                 id: parent,
                 kind: SessionKind::Main,
@@ -92,10 +93,10 @@ fn root_session(store: &Store, mut session: Session) -> anyhow::Result<Session> 
     }
     Err(error_with_hint(
         format!(
-            "{} is a subagent's session without a known parent",
+            "{} is a session of a subagent whose parent is unknown",
             session.id
         ),
-        "`throughline show` shows what is known of it",
+        "`throughline show` shows the session",
     ))
 }
 
@@ -104,15 +105,15 @@ fn resume_command(session: &Session) -> anyhow::Result<ResumeCommand> {
     if session.id != SessionId::of(session.flavor, native) {
         return Err(error_with_hint(
             format!(
-                "{} is of an agent that this version does not know",
+                "{} belongs to an agent that this version does not know",
                 session.id
             ),
             "update throughline",
         ));
     }
-    // What stands in a log must not become an option of the agent.
-    let sound = !native.is_empty() && !native.starts_with('-');
-    let command = session.flavor.resume_command(native).filter(|_| sound);
+    // An id from a log must not become an option of the agent.
+    let is_safe = !native.is_empty() && !native.starts_with('-');
+    let command = session.flavor.resume_command(native).filter(|_| is_safe);
     let Some(command) = command else {
         return Err(error_with_hint(
             format!("{} cannot resume {}", session.flavor.title(), session.id),
@@ -137,10 +138,10 @@ fn resume_command(session: &Session) -> anyhow::Result<ResumeCommand> {
     })
 }
 
-/// Hands over to the agent.
+/// Runs the agent in place of this process.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the command is there to start the agent"
+    reason = "the purpose of the command is to start the agent"
 )]
 fn run_agent(plan: &ResumeCommand) -> anyhow::Result<Exit> {
     let Some((program, arguments)) = plan.command.split_first() else {
@@ -151,30 +152,30 @@ fn run_agent(plan: &ResumeCommand) -> anyhow::Result<Exit> {
     if let Some(folder) = &plan.folder {
         if !Path::new(folder).is_dir() {
             return Err(error_with_hint(
-                format!("the session's folder {folder:?} is not there"),
-                "without --exec the command is printed, to be run elsewhere",
+                format!("the folder of the session does not exist: {folder:?}"),
+                "run without --exec to print the command",
             ));
         }
         command.current_dir(folder);
     }
-    hand_over(&mut command).map_err(|error| match error.kind() {
+    replace_process(&mut command).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => error_with_hint(
-            format!("{program} is not installed, or not in $PATH"),
-            format!("the command is: {}", plan.shell),
+            format!("cannot find {program} on PATH"),
+            format!("install it, or run: {}", plan.shell),
         ),
         _ => anyhow::Error::new(error).context(format!("cannot start {program}")),
     })
 }
 
-/// Becomes the command, so that the agent has the terminal and its signals for itself.
+/// Replaces this process, so that the agent alone gets the terminal and its signals.
 #[cfg(unix)]
-fn hand_over(command: &mut std::process::Command) -> std::io::Result<Exit> {
+fn replace_process(command: &mut std::process::Command) -> std::io::Result<Exit> {
     use std::os::unix::process::CommandExt;
     Err(command.exec())
 }
 
 #[cfg(not(unix))]
-fn hand_over(command: &mut std::process::Command) -> std::io::Result<Exit> {
+fn replace_process(command: &mut std::process::Command) -> std::io::Result<Exit> {
     Ok(if command.status()?.success() {
         Exit::Done
     } else {
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_log_says_is_never_more_than_a_word() {
+    fn text_from_a_log_is_always_quoted() {
         check("claude:s", None, Ok("claude --resume s"));
         check(
             "claude:s",
@@ -241,7 +242,7 @@ mod tests {
         check(
             "later:s",
             None,
-            Err("later:s is of an agent that this version does not know"),
+            Err("later:s belongs to an agent that this version does not know"),
         );
     }
 }

@@ -15,16 +15,16 @@ use crate::commands::{App, ingest, serve};
 use crate::output::table::{count, format_bytes, format_table};
 use crate::output::{self, Exit, say, time};
 
-/// Keep the store within its limits
+/// Apply the retention limits and run maintenance
 ///
-/// Sessions that have gone quiet get a digest. Above the caps under `[retention]`, and after
-/// `delete_after_days` where that is set, sessions lose their text and keep their digest; below the
-/// soft cap nothing is removed. Then the chores that are due are done: packing old sessions, merging
-/// facts that say the same, deleting what nothing refers to. `throughline ingest` does the first two
-/// as well.
+/// Writes the digests of finished sessions. Above the caps under [retention], and after
+/// `delete_after_days` if that is set, it removes the text of sessions but keeps their digests;
+/// below the soft cap nothing is removed. Then it runs the maintenance that is due: compressing old
+/// sessions, merging duplicate facts, deleting unused rows. `throughline ingest` also does the
+/// first two.
 #[derive(Debug, clap::Args)]
-pub struct RetainArgs {
-    /// Show what would be removed, and change nothing
+pub(crate) struct RetainArgs {
+    /// Show what would be removed, without removing it
     #[arg(long)]
     dry_run: bool,
 
@@ -33,10 +33,10 @@ pub struct RetainArgs {
     json: bool,
 }
 
-/// Sessions of a plan that are shown one by one.
+/// At most this many sessions of a plan are listed.
 const PLAN_ROWS_MAX: usize = 20;
 
-pub fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if args.dry_run {
         return dry_run(app, args, &store);
@@ -49,7 +49,7 @@ pub fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Exit> {
         ProgressBar::hidden()
     };
     let show =
-        |packed: &PackReport| bar.set_message(format!("{} sessions packed", packed.sessions));
+        |packed: &PackReport| bar.set_message(format!("{} sessions compressed", packed.sessions));
     let raw_max_age = app.config.retention.policy().raw_max_age;
     let house = store.run_due_tasks(app.environment.now, raw_max_age, &stop, &show)?;
     let given_back =
@@ -80,15 +80,15 @@ struct RetainReport<'a> {
     housekeeping: &'a MaintenanceReport,
 }
 
-/// What was digested, and what was removed.
+/// The results of digesting and of retention.
 #[derive(Debug)]
-pub struct RetainOutcome {
-    pub digested: DigestReport,
-    pub retained: RetentionReport,
+pub(crate) struct RetainOutcome {
+    pub(crate) digested: DigestReport,
+    pub(crate) retained: RetentionReport,
 }
 
-/// Makes the digests that are due, then evicts what the policy does not keep.
-pub fn digest_and_evict(
+/// Writes the digests that are due, then removes what the retention policy does not keep.
+pub(crate) fn digest_and_evict(
     app: &App<'_>,
     store: &Store,
     stop: &AtomicBool,
@@ -100,30 +100,27 @@ pub fn digest_and_evict(
 }
 
 impl RetainOutcome {
-    /// Says whether there is anything to tell of.
-    pub fn has_changes(&self) -> bool {
+    /// Returns whether anything was done or failed.
+    pub(crate) fn has_changes(&self) -> bool {
         let evicted = self.retained.evicted.values().any(|sessions| *sessions > 0);
         evicted || self.digested.analyzed > 0 || !self.digested.failed.is_empty()
     }
 
-    pub fn print(&self) {
+    pub(crate) fn print(&self) {
         if self.digested.analyzed > 0 {
-            say(&format!(
-                "Digested {}.",
-                count(self.digested.analyzed, "session")
-            ));
+            say!("Digested {}.", count(self.digested.analyzed, "session"));
         }
-        for (session, why) in &self.digested.failed {
-            say(&format!("warning: {session} has no digest: {why}"));
+        for (session, reason) in &self.digested.failed {
+            say!("warning: cannot digest {session}: {reason}");
         }
         say(&retention_line(&self.retained));
         for warning in warnings(&self.retained) {
-            say(&format!("warning: {warning}"));
+            say!("warning: {warning}");
         }
     }
 }
 
-/// Returns the retention line of a report.
+/// Returns the message on what retention removed.
 fn retention_line(retained: &RetentionReport) -> String {
     let removed = retained.sessions();
     let used = format_bytes(retained.final_usage);
@@ -151,13 +148,13 @@ fn retention_line(retained: &RetentionReport) -> String {
     format!("Removed the text of {why}. Freed {freed}, {used} in use.")
 }
 
-/// Says what is left of sessions whose text was removed.
+/// Returns what is left of the sessions whose text was removed.
 fn remaining_text(removed: usize, without_digest: usize) -> &'static str {
     match (removed, without_digest) {
-        (removed, lost) if lost == removed => "no digest is left",
-        (_, 1..) => "the digests of the others stay",
-        (1, 0) => "its digest stays",
-        (_, 0) => "their digests stay",
+        (removed, lost) if lost == removed => "no digests are left",
+        (_, 1..) => "digests of the others are kept",
+        (1, 0) => "its digest is kept",
+        (_, 0) => "their digests are kept",
     }
 }
 
@@ -191,14 +188,14 @@ fn warnings(retained: &RetentionReport) -> Vec<String> {
     if retained.over_hard_cap_bytes > 0 {
         let over = format_bytes(retained.over_hard_cap_bytes);
         all.push(format!(
-            "the store is {over} above raw_hard_cap_bytes: pinned sessions stay, and so does what \
-             was read since the last run"
+            "the store exceeds raw_hard_cap_bytes by {over}: pinned sessions and sessions that were \
+             read since the last run are not removed"
         ));
     }
     if retained.over_distilled_cap_bytes > 0 {
         let over = format_bytes(retained.over_distilled_cap_bytes);
         all.push(format!(
-            "digests, facts and usage are {over} above distilled_cap_bytes; nothing was removed"
+            "digests, facts and usage exceed distilled_cap_bytes by {over}; nothing was removed"
         ));
     }
     all
@@ -208,14 +205,14 @@ fn delete_after_note(outcome: DeleteAfterStatus) -> Option<String> {
     match outcome {
         DeleteAfterStatus::Done => None,
         DeleteAfterStatus::HeldBack(more) => Some(format!(
-            "{} more to remove after delete_after_days; at most a tenth goes in a day",
+            "{} more past delete_after_days; at most a tenth of the sessions is removed per day",
             count(more, "session")
         )),
         DeleteAfterStatus::Paused => {
-            Some("the rest of what is past delete_after_days is removed tomorrow".to_owned())
+            Some("the other sessions past delete_after_days are removed tomorrow".to_owned())
         }
         DeleteAfterStatus::ClockBehind => Some(
-            "the clock is behind the sessions' own times, so delete_after_days was not applied"
+            "the clock is behind the times of the sessions, so delete_after_days was not applied"
                 .to_owned(),
         ),
         DeleteAfterStatus::ClockAhead => Some(
@@ -229,10 +226,10 @@ fn print_maintenance(house: &MaintenanceReport, given_back: bool) {
     for chore in &house.done {
         say(&match chore {
             MaintenanceTask::Archive if house.packed.sessions == 0 => {
-                "Archive: nothing to pack.".to_owned()
+                "Compression: nothing to do.".to_owned()
             }
             MaintenanceTask::Archive => format!(
-                "Archive: {} packed, {} of text in {} ({:.0} %).",
+                "Compression: {} compressed, {} of text to {} ({:.0} %).",
                 count(house.packed.sessions, "session"),
                 format_bytes(house.packed.text_bytes),
                 format_bytes(house.packed.packed_bytes),
@@ -245,7 +242,7 @@ fn print_maintenance(house: &MaintenanceReport, given_back: bool) {
         });
     }
     if given_back {
-        say("The store's file was made smaller.");
+        say!("Returned unused space of the store to the file system.");
     }
 }
 
@@ -274,13 +271,11 @@ fn dry_run(app: &App<'_>, args: &RetainArgs, store: &Store) -> anyhow::Result<Ex
     print_plan(app, &usage, &eviction)?;
     if !pending.is_empty() {
         let sessions = count(pending.len(), "session");
-        say(&format!(
-            "{sessions} would get a digest first, and may then lose their text."
-        ));
+        say!("{sessions} would get a digest first, after which their text may be removed.");
     }
     let due: Vec<_> = due.iter().map(|chore| chore.name()).collect();
     if !due.is_empty() {
-        say(&format!("Chores that are due: {}.", due.join(", ")));
+        say!("Maintenance that is due: {}.", due.join(", "));
     }
     Ok(Exit::Done)
 }
@@ -309,7 +304,7 @@ fn print_plan(app: &App<'_>, usage: &DiskUsage, eviction: &EvictionPlan) -> anyh
     write!(out, "{}", format_table(&rows))?;
     let sessions = &eviction.sessions;
     if sessions.is_empty() {
-        say("Nothing to remove.");
+        say!("Nothing to remove.");
     } else {
         let mut rows = vec![
             ["LAST ACTIVE", "SIZE", "WHY", "SESSION"]
@@ -332,13 +327,13 @@ fn print_plan(app: &App<'_>, usage: &DiskUsage, eviction: &EvictionPlan) -> anyh
         write!(out, "\n{}", format_table(&rows))?;
         let all: u64 = sessions.iter().map(|evict| evict.bytes).sum();
         let removed = count(sessions.len(), "session");
-        say(&format!(
-            "Would remove the text of {removed}, about {}; digests stay.",
+        say!(
+            "Would remove the text of {removed}, about {}; digests are kept.",
             format_bytes(all)
-        ));
+        );
     }
     if let Some(note) = delete_after_note(eviction.age) {
-        say(&format!("warning: {note}"));
+        say!("warning: {note}");
     }
     Ok(())
 }

@@ -20,49 +20,50 @@ use crate::daemon::{ANSWER_TIMEOUT, DaemonStopError, start};
 use crate::environment;
 use crate::keychain::SystemKeychain;
 use crate::model::{self, ConfiguredModel};
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
-/// Run the daemon: watch the agents' logs, answer over HTTP, keep memory in order
+/// Run the daemon, or start, stop and inspect it
 ///
-/// One process for one folder. Our own commands reach it by a socket in that folder; other programs on
-/// loopback, with the token in `daemon.token` (docs/HTTP.md). Ctrl-C stops it. It may be killed at any time.
+/// The daemon watches the agents' logs, answers hooks and HTTP requests, and maintains the store.
+/// There is one daemon per data folder. Throughline's own commands connect to a socket in that
+/// folder; other programs connect to a port on loopback, with the token in `daemon.token`
+/// (docs/HTTP.md). Ctrl-C stops it. Killing it loses no data.
 #[derive(Debug, clap::Args)]
-pub struct ServeArgs {
-    /// Run here until it is stopped, which is what it does unless told otherwise
+pub(crate) struct ServeArgs {
+    /// Run in the foreground until stopped (the default)
     #[arg(long, conflicts_with_all = ["detach", "stop", "status", "new_token"])]
     foreground: bool,
 
-    /// Start it in the background, and return when it answers
+    /// Start the daemon in the background
     #[arg(long, conflicts_with_all = ["stop", "status", "new_token"])]
     detach: bool,
 
-    /// Stop the one that runs
+    /// Stop the running daemon
     #[arg(long, conflicts_with_all = ["status", "new_token"])]
     stop: bool,
 
-    /// Say whether one runs, and how it is doing
+    /// Show whether the daemon is running, and its state
     #[arg(long, conflicts_with = "new_token")]
     status: bool,
 
-    /// Make another token for programs on loopback; the old one opens nothing any more
+    /// Replace the token for programs on loopback; the old token becomes invalid
     #[arg(long)]
     new_token: bool,
 
-    /// Be the one in the background that hooks and `--detach` start
+    /// Run as the background daemon that hooks and --detach start
     #[arg(long, hide = true, conflicts_with_all = ["foreground", "detach", "stop", "status", "new_token"])]
     background: bool,
 
-    /// The port on loopback instead of the configured one; 0 for none. In the background none is opened
-    /// unless one is named here or in the configuration
+    /// The port on loopback; 0 means none [default: `port` under [serve]]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 
-    /// Print what there is to say as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     if args.status {
         status(app, args)
     } else if args.new_token {
@@ -91,21 +92,21 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     };
     let port = args.port.or(app.config.serve.port);
     let given = environment::inherited_socket();
-    // A daemon that a person did not start in a terminal opens no port that nobody asked for.
-    let is_typed = !args.background && given.is_none();
-    let port = port.unwrap_or(if is_typed {
+    // Only a daemon that a person starts in a terminal opens a port by default.
+    let is_interactive = !args.background && given.is_none();
+    let port = port.unwrap_or(if is_interactive {
         ServeConfig::FOREGROUND_PORT
     } else {
         0
     });
     let open_to_read = || Store::open_with(&app.home, OpenMode::ReadOnly, &SystemKeychain);
     let minutes = app.config.serve.idle_minutes;
-    // Whoever starts it again by a hook or by its socket lets it go; a terminal does not.
-    let may_go = minutes > 0.0 && (args.background || given.is_some());
+    // A daemon that a hook or a service manager can start again may exit when it is idle.
+    let exits_when_idle = minutes > 0.0 && (args.background || given.is_some());
     let plan = DaemonOptions {
         home: app.home.clone(),
         port: (port > 0).then_some(port),
-        idle_timeout: may_go.then(|| Duration::from_secs_f64(60.0 * minutes)),
+        idle_timeout: exits_when_idle.then(|| Duration::from_secs_f64(60.0 * minutes)),
         background: args.background,
         startup_files: StartupFiles::of(
             [app.config_path.clone()]
@@ -125,21 +126,21 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         print_started(running, args.json);
     });
     match ended {
-        Ok(ExitReason::Stopped) => say("Stopped."),
-        Ok(ExitReason::Idle) => say("Nobody needed it any more; stopped."),
+        Ok(ExitReason::Stopped) => say!("Stopped."),
+        Ok(ExitReason::Idle) => say!("Stopped after being idle."),
         Ok(ExitReason::Outdated) => {
-            say("The program or its configuration is another now; stopped.")
+            say!("Stopped: the program or its configuration has changed.")
         }
         Err(DaemonError::Running { home }) => {
             return Err(error_with_hint(
-                format!("a daemon runs already for {}", home.display()),
-                "`throughline serve --status` shows it, `--stop` ends it",
+                format!("a daemon is already running for {}", home.display()),
+                "use `throughline serve --status` to inspect it, or `--stop` to stop it",
             ));
         }
         Err(error @ DaemonError::Listen { .. }) => {
             return Err(error_with_hint(
                 error.to_string(),
-                "a socket's path must not be longer than 100 bytes: use another folder with --home",
+                "the path of a socket must not exceed 100 bytes; choose a shorter folder with --home",
             ));
         }
         Err(DaemonError::Store(error)) => return Err(error.into()),
@@ -150,15 +151,15 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
 
 fn print_started(running: &DaemonInfo, json: bool) {
     if json {
-        // Whoever started it and does not listen does not want to know.
-        let _unheard = output::print_json(running);
+        // The parent process may have closed its end of the pipe.
+        output::print_json(running).ok();
     }
-    let place = running.address.as_deref().unwrap_or("the socket only");
-    say(&format!("Listening on {place}; Ctrl-C stops it."));
+    let address = running.address.as_deref().unwrap_or("its socket only");
+    say!("Listening on {address}; press Ctrl-C to stop.");
 }
 
-/// Returns what the stages need.
-pub fn stage_settings(app: &App<'_>) -> anyhow::Result<StageSettings> {
+/// Returns the settings of the stages.
+pub(crate) fn stage_settings(app: &App<'_>) -> anyhow::Result<StageSettings> {
     let retention = &app.config.retention;
     let summary = app.config.summary.enabled;
     Ok(StageSettings {
@@ -178,7 +179,7 @@ fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         if args.json {
             output::print_json(&json!({ "running": false }))?;
         } else {
-            say(&format!("No daemon runs for {}.", app.home.display()));
+            say!("No daemon is running for {}.", app.home.display());
         }
         return Ok(Exit::NothingFound);
     };
@@ -188,22 +189,30 @@ fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         output::print_json(&json!({ "running": true, "daemon": running, "health": health }))?;
         return Ok(Exit::Done);
     }
-    let place = running.address.as_deref().unwrap_or("the socket only");
-    say(&format!(
-        "The daemon {} runs as process {}, for {} s, on {place}.",
-        running.version, running.pid, health["uptime_s"]
-    ));
-    say(&format!(
-        "It holds {} sessions, {} records and {} facts.",
-        health["sessions"], health["records"], health["facts"]
-    ));
+    let address = running.address.as_deref().unwrap_or("its socket only");
+    say!(
+        "The daemon {} is running as process {} for {} s, on {address}.",
+        running.version,
+        running.pid,
+        health["uptime_s"]
+    );
+    say!(
+        "The store has {} sessions, {} records and {} facts.",
+        health["sessions"],
+        health["records"],
+        health["facts"]
+    );
     Ok(Exit::Done)
 }
 
 fn health(home: &Path) -> anyhow::Result<Value> {
     let answered = client::send_request(home, "GET", "/health", ANSWER_TIMEOUT)?;
     if answered.status != 200 {
-        anyhow::bail!("it answered {}: {}", answered.status, answered.body);
+        anyhow::bail!(
+            "the daemon answered with status {}: {}",
+            answered.status,
+            answered.body
+        );
     }
     Ok(serde_json::from_str(&answered.body)?)
 }
@@ -213,22 +222,22 @@ fn stop(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         if args.json {
             output::print_json(&json!({ "stopped": false }))?;
         }
-        say(&format!("No daemon runs for {}.", app.home.display()));
+        say!("No daemon is running for {}.", app.home.display());
         return Ok(Exit::NothingFound);
     };
     crate::daemon::stop(&app.home).map_err(|stays| match stays {
         DaemonStopError::NoAnswer(error) => no_answer_error(&running, &error),
         DaemonStopError::Timeout => error_with_hint(
-            "the daemon has not ended yet",
-            format!("it is process {}; it may be killed", running.pid),
+            "the daemon has not stopped yet",
+            format!("it is process {}; killing it loses no data", running.pid),
         ),
     })?;
     if args.json {
         output::print_json(&json!({ "stopped": true }))?;
     }
-    say("Stopped.");
+    say!("Stopped.");
     if app.config.serve.start {
-        say("The next hook starts it again; `start = false` under [serve] keeps it off.");
+        say!("The next hook starts it again; set `start = false` under [serve] to prevent that.");
     }
     Ok(Exit::Done)
 }
@@ -236,43 +245,47 @@ fn stop(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
 fn no_answer_error(running: &DaemonInfo, error: &std::io::Error) -> anyhow::Error {
     error_with_hint(
         format!("the daemon does not answer: {error}"),
-        format!("it is process {}; it may be killed", running.pid),
+        format!("it is process {}; killing it loses no data", running.pid),
     )
 }
 
-/// Starts one in the background, unless one runs.
+/// Starts the daemon in the background, unless it is running.
 fn start_background(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     let running = start(app, args.port)?;
     if args.json {
         output::print_json(&running)?;
     }
-    say(&format!("The daemon runs as process {}.", running.pid));
+    say!("The daemon is running as process {}.", running.pid);
     Ok(Exit::Done)
 }
 
-/// Makes another token. The daemon that runs takes it at once.
+/// Replaces the token. A running daemon uses the new one at once.
 fn new_token(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     if let Some(running) = daemon::running_daemon(&app.home) {
         let asked = client::send_request(&app.home, "POST", "/daemon/token", ANSWER_TIMEOUT);
         let answered = asked.map_err(|error| no_answer_error(&running, &error))?;
         if answered.status != 204 {
-            anyhow::bail!("it answered {}: {}", answered.status, answered.body);
+            anyhow::bail!(
+                "the daemon answered with status {}: {}",
+                answered.status,
+                answered.body
+            );
         }
     } else if app.home.is_dir() {
         daemon::home::rotate_token(&app.home)?;
     } else {
         return Err(error_with_hint(
-            format!("there is no memory in {} yet", app.home.display()),
-            "run `throughline ingest` first",
+            format!("there is no store in {}", app.home.display()),
+            "run `throughline ingest` to create it",
         ));
     }
     let path = daemon::home::token_path(&app.home);
     if args.json {
         output::print_json(&json!({ "token_file": path }))?;
     }
-    say(&format!(
-        "The token in {} is a new one; the old one opens nothing any more.",
+    say!(
+        "Wrote a new token to {}; the old one is invalid.",
         path.display()
-    ));
+    );
     Ok(Exit::Done)
 }

@@ -11,36 +11,37 @@ use crate::commands::sessions::format_tokens;
 use crate::commands::show::find_session;
 use crate::model;
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
-/// Write the running summary of a session now
+/// Update the running summary of a session
 ///
-/// Without a model the records themselves are summed up. With one, it edits the summary that is there; what
-/// it may spend in a day is in the configuration. If anything goes wrong the old summary stays.
+/// A configured model edits the existing summary, within the daily budget of the configuration.
+/// Without a model the summary is extracted from the records. If anything fails, the old summary is
+/// kept.
 #[derive(Debug, clap::Args)]
-pub struct SummarizeArgs {
-    /// A session's id or the beginning of it
+pub(crate) struct SummarizeArgs {
+    /// The id of a session, or a prefix of it
     #[arg(value_name = "SESSION")]
     id: String,
 
-    /// Let the configured model write it
+    /// Use the configured model, and fail if there is none
     #[arg(long, conflicts_with = "embedded")]
     model: bool,
 
-    /// Write it without a model, even if one is configured
+    /// Do not use a model, even if one is configured
     #[arg(long)]
     embedded: bool,
 
-    /// Print what would be written without a model, and write nothing
+    /// Print the summary without a model, and write nothing
     #[arg(long, conflicts_with = "model")]
     dry_run: bool,
 
-    /// Print what was done as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let session = find_session(&store, &args.id)?;
     let settings = model::summary_settings(app)?;
@@ -49,8 +50,8 @@ pub fn run(app: &App<'_>, args: &SummarizeArgs) -> anyhow::Result<Exit> {
     }
     if store.is_encrypted() {
         return Err(error_with_hint(
-            "the store is encrypted, and a summary would lie beside it in plain text",
-            "--dry-run prints what would be written",
+            "the store is encrypted, but a summary would be a plain text file",
+            "use --dry-run to print the summary instead",
         ));
     }
     let configured = app.config.model.destination().is_some();
@@ -122,24 +123,20 @@ fn report_summary(
         }))?;
         return Ok(Exit::Done);
     }
-    say(&format!(
-        "Wrote version {} of {}.",
-        done.version,
-        path.display()
-    ));
+    say!("Wrote version {} of {}.", done.version, path.display());
     let used = done.usage;
     if used.total() > 0 {
-        say(&format!(
-            "{} edits; {} tokens in, {} out, {} read from cache, {} written to it.",
+        say!(
+            "{} edits; {} tokens in, {} out, {} cache read, {} cache write.",
             done.edits,
             format_tokens(used.input),
             format_tokens(used.output),
             format_tokens(used.cache_read),
             format_tokens(used.cache_write)
-        ));
+        );
     }
     for denied in &done.denied {
-        say(&format!("Denied: {}.", sanitize(denied)));
+        say!("Rejected: {}.", sanitize(denied));
     }
     Ok(Exit::Done)
 }
@@ -147,20 +144,20 @@ fn report_summary(
 fn report_declined(session: &SessionId, declined: SummaryError) -> anyhow::Result<Exit> {
     let hint = match &declined {
         SummaryError::EmptySession | SummaryError::NoNewRecords => {
-            say(&format!("{session}: {declined}."));
+            say!("{session}: {declined}.");
             return Ok(Exit::NothingFound);
         }
         SummaryError::Busy { .. } | SummaryError::Compacting | SummaryError::LeaseLost => {
             "try again in a minute"
         }
         SummaryError::ModelUnavailable(_) => {
-            "--embedded writes it without a model; `throughline usage --own` shows what was spent"
+            "use --embedded to write it without a model; `throughline usage --own` shows the spending"
         }
         SummaryError::NoEdits { denied } => {
             for denied in denied {
-                say(&format!("Denied: {}.", sanitize(denied)));
+                say!("Rejected: {}.", sanitize(denied));
             }
-            "--embedded writes it without a model"
+            "use --embedded to write it without a model"
         }
         _ => return Err(declined.into()),
     };

@@ -5,36 +5,36 @@ use std::io::{Write, stdout};
 use crate::commands::App;
 use crate::commands::show::find_session;
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
 /// Show the running summary of a session
 ///
-/// The summary of a live session is kept current by `ingest` and `watch`; `summarize` makes one of any
-/// session.
+/// `ingest`, `watch` and the daemon update the summaries of live sessions; `summarize` writes one
+/// for any session.
 #[derive(Debug, clap::Args)]
-pub struct SummaryArgs {
-    /// A session's id or the beginning of it
+pub(crate) struct SummaryArgs {
+    /// The id of a session, or a prefix of it
     #[arg(value_name = "SESSION")]
     id: String,
 
-    /// Print where it lies instead
+    /// Print the path of the summary instead
     #[arg(long, conflicts_with = "json")]
     path: bool,
 
-    /// Print it as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &SummaryArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &SummaryArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let session = find_session(&store, &args.id)?;
     let Some(stored) = store.summary(&session.id)? else {
-        say(&format!("{} has no summary yet.", session.id));
-        say(&format!(
-            "hint: `throughline summarize {}` makes one",
+        say!("{} has no summary yet.", session.id);
+        say!(
+            "hint: run `throughline summarize {}` to write one",
             session.id.native()
-        ));
+        );
         return Ok(Exit::NothingFound);
     };
     let notes = &stored.info;

@@ -9,17 +9,17 @@ use crate::commands::{App, parse_flavor};
 use crate::daemon;
 use crate::install;
 use crate::install::agents::{INTEGRATIONS, Integration, claude_settings_path};
+use crate::install::manifest::InstallManifest;
 use crate::install::program::Program;
-use crate::install::record::InstallManifest;
-use crate::output::{Exit, say};
+use crate::output::Exit;
 
-/// Take Throughline out of the agents again
+/// Remove Throughline from the coding agents
 ///
-/// Files that nobody has changed since become byte for byte what they were; from others only our own
-/// entries are taken out. Memory itself stays.
+/// Files that have not been changed since are restored byte for byte; from others only the entries
+/// of Throughline are removed. The store is kept.
 #[derive(Debug, clap::Args)]
-pub struct UninstallArgs {
-    /// Only these agents; without any, all of them
+pub(crate) struct UninstallArgs {
+    /// Only these agents [default: all agents]
     #[arg(value_name = "AGENT", value_parser = parse_flavor)]
     agents: Vec<Flavor>,
 
@@ -28,14 +28,14 @@ pub struct UninstallArgs {
 }
 
 const UNINSTALL: InstallMessages = InstallMessages {
-    nothing: "Nothing to change: no agent knows of Throughline.",
-    question: "Change these files? [y/N]",
+    nothing: "Nothing to change: Throughline is not installed.",
+    question: "Change these files?",
     declined: "Nothing was changed.",
     done: "Changed",
     would: "Would change",
 };
 
-pub fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
     let agents: Vec<&'static Integration> = if args.agents.is_empty() {
         INTEGRATIONS.iter().collect()
     } else {
@@ -43,13 +43,13 @@ pub fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
     };
     let places = &app.environment.places;
     let program = Program::of(app.environment);
-    let mut record = InstallManifest::load(&app.home)?;
-    let mut plan = install::plan_removal(&agents, places, &program, &record, &app.home)?;
+    let mut manifest = InstallManifest::load(&app.home)?;
+    let mut plan = install::plan_removal(&agents, places, &program, &manifest, &app.home)?;
     let settings = claude_settings_path(places);
     let is_left = |agent: Flavor| !agents.iter().any(|it| it.flavor == agent);
     if is_left(Flavor::Grok) && plan.changes.iter().any(|change| change.path == settings) {
         plan.notes.push(
-            "Grok CLI ran the hooks of Claude Code; `throughline install grok` gives it its own."
+            "Grok CLI ran the hooks of Claude Code; run `throughline install grok` to give it its own."
                 .to_owned(),
         );
     }
@@ -63,37 +63,37 @@ pub fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
         })
         .collect();
     let report = InstallReport::new(None, &changed, &plan);
-    let outcome = apply_plan(app, &args.apply, &mut record, &plan, &report, &UNINSTALL)?;
+    let outcome = apply_plan(app, &args.apply, &mut manifest, &plan, &report, &UNINSTALL)?;
     if !args.apply.dry_run && plan.skipped.is_empty() {
-        drop_stale_entries(app, &agents, &mut record)?;
+        drop_stale_entries(app, &agents, &mut manifest)?;
     }
-    // Without hooks nobody would start it or need it again.
+    // Without hooks nothing uses the daemon any more.
     let is_done = outcome == Exit::Done && !args.apply.dry_run && args.agents.is_empty();
     if is_done && daemon::stop_background(&app.home) {
-        say("Stopped the daemon.");
+        say!("Stopped the daemon.");
     }
     Ok(outcome)
 }
 
-/// Takes files out of the record that hold nothing of ours any more, or are gone.
+/// Removes files from the manifest that no longer contain our entries or no longer exist.
 fn drop_stale_entries(
     app: &App<'_>,
     agents: &[&'static Integration],
-    record: &mut InstallManifest,
+    manifest: &mut InstallManifest,
 ) -> anyhow::Result<()> {
-    let is_asked = |name: &str| agents.iter().any(|agent| agent.flavor.name() == name);
-    let gone: Vec<_> = record
+    let is_selected = |name: &str| agents.iter().any(|agent| agent.flavor.name() == name);
+    let stale: Vec<_> = manifest
         .files
         .iter()
-        .filter(|(path, entry)| is_asked(&entry.agent) && !install::has_our_entries(path))
+        .filter(|(path, entry)| is_selected(&entry.agent) && !install::has_our_entries(path))
         .map(|(path, _)| path.clone())
         .collect();
-    for path in &gone {
-        record.remove_entry(&app.home, path)?;
+    for path in &stale {
+        manifest.remove_entry(&app.home, path)?;
     }
-    if !gone.is_empty() {
-        record.save(&app.home)?;
-        say("Forgot the files that had nothing of Throughline left.");
+    if !stale.is_empty() {
+        manifest.save(&app.home)?;
+        say!("Removed files from the manifest that no longer contain Throughline.");
     }
     Ok(())
 }

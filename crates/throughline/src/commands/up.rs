@@ -10,28 +10,28 @@ use crate::commands::install::confirm;
 use crate::commands::{App, install as command, sessions};
 use crate::config::Config;
 use crate::daemon::{self, DaemonStart};
+use crate::install::manifest::InstallManifest;
 use crate::install::program::Program;
-use crate::install::record::InstallManifest;
 use crate::install::{self, apply};
 use crate::output::table::count;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 use crate::samples;
 
-/// Set everything up: read the logs, tell the agents, start the daemon
+/// Set up Throughline: read the logs, install into agents, start the daemon
 ///
-/// The one command for a new machine. It asks before it changes anything of the agents, and running it
-/// again does only what is left to do.
+/// This is the one command for a new machine. It asks before it changes the configuration of
+/// agents. Running it again does only what is left to do.
 #[derive(Debug, clap::Args)]
-pub struct UpArgs {
-    /// Show it on sample sessions, in a memory of their own; no agent is changed
+pub(crate) struct UpArgs {
+    /// Use sample sessions in a store of their own, without changing any agent
     #[arg(long)]
     sample: bool,
 
-    /// Tell the agents without asking
+    /// Install into agents without asking for confirmation
     #[arg(long, short = 'y')]
     yes: bool,
 
-    /// Leave the daemon alone
+    /// Do not start the daemon
     #[arg(long)]
     no_daemon: bool,
 
@@ -40,7 +40,7 @@ pub struct UpArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Exit> {
     if args.sample {
         return ingest_samples(app, args.json);
     }
@@ -63,7 +63,7 @@ pub fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Exit> {
     let is_failed = !agents.refused.is_empty();
     if args.json {
         output::print_json(&UpReport {
-            ingest: ingested.print_sweep(),
+            ingest: ingested.report(),
             agents,
             daemon,
         })?;
@@ -81,52 +81,53 @@ struct UpReport<'a> {
     daemon: DaemonStart,
 }
 
-/// What became of telling the agents.
+/// The result of installing into the agents.
 #[derive(Serialize)]
 struct AgentsReport {
     found: Vec<Flavor>,
     /// Files that were changed.
     changed: Vec<PathBuf>,
-    /// Files that would change, had somebody agreed.
+    /// Files that would have been changed with confirmation.
     pending: Vec<PathBuf>,
     refused: Vec<PathBuf>,
     notes: Vec<String>,
 }
 
-/// Offers to tell the agents. Who cannot be asked is told how to do it.
+/// Installs into the agents after asking for confirmation. Without a terminal, prints how to do it
+/// later.
 fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsReport> {
     let places = &app.environment.places;
-    let here = install::detect_agents(places, &app.environment.path);
+    let agents = install::detect_agents(places, &app.environment.path);
     let program = Program::of(app.environment);
-    let mut record = InstallManifest::load(&app.home)?;
-    let mut plan = install::plan_install(&here, places, &program, &record);
+    let mut manifest = InstallManifest::load(&app.home)?;
+    let mut plan = install::plan_install(&agents, places, &program, &manifest);
     plan.notes.extend(command::custom_home_note(app));
-    let report = command::InstallReport::new(Some(&program), &here, &plan);
-    let is_new = !plan.changes.is_empty();
-    if !args.json && !here.is_empty() {
-        say("");
+    let report = command::InstallReport::new(Some(&program), &agents, &plan);
+    let has_changes = !plan.changes.is_empty();
+    if !args.json && !agents.is_empty() {
+        say!("");
         report.print(app);
     }
     let can_ask =
         app.environment.stderr_is_terminal && app.environment.stdin_is_terminal && !args.json;
-    let agreed = is_new && (args.yes || (can_ask && confirm(app, "Change these files? [y/N]")?));
+    let agreed = has_changes && (args.yes || (can_ask && confirm(app, "Change these files?")?));
     if agreed {
         for change in &plan.changes {
-            apply::apply_change(&app.home, &mut record, change)?;
+            apply::apply_change(&app.home, &mut manifest, change)?;
         }
     }
     if !args.json {
         let files = count(plan.changes.len(), "file");
-        match (is_new, agreed) {
+        match (has_changes, agreed) {
             (true, true) => {
-                say(&format!("Changed {files}."));
+                say!("Changed {files}.");
                 report.print_notes();
             }
-            (true, false) => say(&format!(
-                "Left {files} as they are; `throughline install` changes them."
-            )),
-            (false, _) if here.is_empty() => say("No agent was found that could be told."),
-            (false, _) => say("The agents know of Throughline."),
+            (true, false) => say!("Did not change {files}; run `throughline install` to do so."),
+            (false, _) if agents.is_empty() => {
+                say!("Found no agent into which Throughline can be installed.")
+            }
+            (false, _) => say!("Throughline is already installed."),
         }
     }
     let paths: Vec<_> = plan.changes.iter().map(|it| it.path.clone()).collect();
@@ -136,7 +137,7 @@ fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsRep
         (Vec::new(), paths)
     };
     Ok(AgentsReport {
-        found: here.iter().map(|agent| agent.flavor).collect(),
+        found: agents.iter().map(|agent| agent.flavor).collect(),
         changed,
         pending,
         refused: plan.skipped.iter().map(|it| it.path.clone()).collect(),
@@ -146,28 +147,30 @@ fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsRep
 
 fn print_daemon(daemon: &DaemonStart) {
     match daemon {
-        DaemonStart::Started => say("The daemon runs: what agents write is read as they write it."),
-        DaemonStart::Absent => say("`throughline watch` keeps reading while agents work."),
-        DaemonStart::Failed(why) => say(&format!(
-            "warning: the daemon did not start: {why}; everything works without it"
-        )),
+        DaemonStart::Started => {
+            say!("The daemon is running; new log lines are read as they are written.")
+        }
+        DaemonStart::Absent => say!("Run `throughline watch` to read logs as they are written."),
+        DaemonStart::Failed(reason) => {
+            say!("warning: the daemon did not start: {reason}; everything works without it")
+        }
     }
 }
 
 fn print_next_steps(ingested: &IngestOutcome) {
-    say("");
+    say!("");
     if ingested.sweep.discovered == 0 {
-        say("There are no sessions yet: work with an agent, or look at sample ones with");
-        say("  throughline up --sample");
+        say!("There are no sessions yet. Work with an agent, or try sample sessions with");
+        say!("  throughline up --sample");
         return;
     }
-    say("Next:");
-    say("  throughline search WORDS   find something in your sessions");
-    say("  throughline sessions       list them");
-    say("  throughline doctor         see where you stand");
+    say!("Next:");
+    say!("  throughline search WORDS   search your sessions");
+    say!("  throughline sessions       list your sessions");
+    say!("  throughline doctor         check the setup");
 }
 
-/// Reads the sample sessions into a memory beside the usual one.
+/// Ingests the sample sessions into a separate store beside the default one.
 fn ingest_samples(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
     let mut name = app.home.file_name().unwrap_or_default().to_owned();
     name.push("-sample");
@@ -182,17 +185,17 @@ fn ingest_samples(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
     };
     let ingested = ingest::ingest(&sample, &LogArgs::in_folder(logs))?;
     if json {
-        output::print_json(&ingested.print_sweep())?;
+        output::print_json(&ingested.report())?;
         return Ok(Exit::Done);
     }
     ingested.print();
-    say("");
+    say!("");
     sessions::list_recent(&sample)?;
     let home = output::shell::quote(&sample.home.display().to_string());
-    say("");
-    say("These are samples, in a memory of their own. Try:");
-    say(&format!("  throughline --home {home} search threshold"));
-    say(&format!("  throughline --home {home} show 4c5420d7"));
-    say(&format!("Remove them with: rm -r {home}"));
+    say!("");
+    say!("These are sample sessions in a separate store. Try:");
+    say!("  throughline --home {home} search threshold");
+    say!("  throughline --home {home} show 4c5420d7");
+    say!("Delete them with: rm -r {home}");
     Ok(Exit::Done)
 }

@@ -10,30 +10,30 @@ use serde::Serialize;
 use store::{Store, UsageFilter, UsageRow};
 
 use crate::commands::sessions::{format_tokens, short_session_id};
-use crate::commands::{App, own, parse_flavor};
+use crate::commands::{App, model_calls, parse_flavor};
 use crate::output::table::{count, format_table, truncate};
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, say};
+use crate::output::{self, Exit};
 
-/// Count the tokens that the agents used, and what they cost
+/// Show token usage and cost
 ///
-/// The cost is what the log states; where it states none, the tokens are priced by the list in the
-/// configuration. `?` stands for a cost that is not known, `≥` for one of which a part is not.
+/// The cost is taken from the logs; if a log states none, it is computed from the price list in the
+/// configuration. `?` marks an unknown cost, `≥` a cost that is known in part.
 #[derive(Debug, clap::Args)]
-pub struct UsageArgs {
-    /// What to count by
+pub(crate) struct UsageArgs {
+    /// Group by day, model, session, workspace or agent
     #[arg(long, value_enum, default_value_t = GroupBy::Day, value_name = "WHAT")]
     by: GroupBy,
 
-    /// Only this agent's sessions
+    /// Only sessions of this agent
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Option<Flavor>,
 
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose address or folder contains this
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
-    /// Only from this time on: 2026-01-05, or 90m, 12h, 3d, 2w ago
+    /// Only from this time on, such as 2026-01-05, yesterday, 12h or 2w
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
@@ -41,15 +41,15 @@ pub struct UsageArgs {
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 
-    /// What Throughline itself asked of models, call by call
+    /// List the requests that Throughline itself sent to the configured model
     #[arg(long, conflicts_with_all = ["by", "agent", "workspace", "until"])]
     own: bool,
 
-    /// How many lines to show; the total counts them all
+    /// Show at most this many rows; the total includes all of them
     #[arg(short = 'n', long, default_value_t = 30, value_name = "NUMBER")]
     limit: usize,
 
-    /// Print it as JSON
+    /// Print the usage as JSON
     #[arg(long)]
     json: bool,
 }
@@ -64,7 +64,7 @@ enum GroupBy {
     Agent,
 }
 
-/// What was used under one name.
+/// The usage of one row of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct UsageGroup {
     title: Option<String>,
@@ -73,13 +73,13 @@ struct UsageGroup {
     cost: Cost,
 }
 
-/// What stands for a name that no log told.
+/// The label of usage whose name is not in the log.
 const UNKNOWN_LABEL: &str = "unknown";
 
-pub fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
     if args.own {
         let since = app.parse_time_arg(args.since.as_deref())?;
-        return own::run(app, since, args.limit, args.json);
+        return model_calls::run(app, since, args.limit, args.json);
     }
     let rows = app.open_existing()?.usage(&UsageFilter {
         flavor: args.agent,
@@ -106,14 +106,12 @@ pub fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
     } else {
         print_groups(args.by, shown, &total)?;
         if groups.len() > shown.len() {
-            let left = count(groups.len() - shown.len(), "more line");
-            say(&format!("{left} in the total; -n shows them."));
+            let more = count(groups.len() - shown.len(), "more row");
+            say!("{more} in the total; use -n {} to show all.", groups.len());
         }
         if rows.iter().any(|row| uses_list_price(row, &prices)) {
             let as_of = sanitize(&prices.as_of);
-            say(&format!(
-                "Costs that no log states are by the list prices of {as_of}."
-            ));
+            say!("Costs that the logs do not state are based on the list prices of {as_of}.");
         }
     }
     Ok(if groups.is_empty() {
@@ -123,8 +121,12 @@ pub fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Returns what a session cost, without its subagents.
-pub fn session_cost(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<Cost> {
+/// Returns the cost of a session without its subagents.
+pub(crate) fn session_cost(
+    app: &App<'_>,
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<Cost> {
     let rows = store.usage(&UsageFilter {
         session: Some(session.id.clone()),
         ..UsageFilter::default()
@@ -137,8 +139,8 @@ pub fn session_cost(app: &App<'_>, store: &Store, session: &Session) -> anyhow::
     Ok(cost)
 }
 
-/// Returns a cost as people read it.
-pub fn format_cost(cost: &Cost) -> String {
+/// Formats a cost.
+pub(crate) fn format_cost(cost: &Cost) -> String {
     let sign = if cost.unpriced > 0 { "≥" } else { "" };
     match cost.usd {
         None if cost.unpriced > 0 => "?".to_owned(),
@@ -160,8 +162,7 @@ fn uses_list_price(row: &UsageRow, prices: &Prices) -> bool {
     row.cost_usd.is_none() && model.is_some_and(|model| prices.price_of(model).is_some())
 }
 
-/// Adds the rows up under their names: days with the latest first, all else with the most tokens
-/// first.
+/// Groups the rows. Days are sorted with the latest first, other groups by their tokens.
 fn group_usage(
     rows: &[UsageRow],
     by: GroupBy,
@@ -232,7 +233,7 @@ fn print_groups(
     total: &UsageGroup,
 ) -> anyhow::Result<()> {
     if total.requests == 0 {
-        say("No usage.");
+        say!("No usage.");
         return Ok(());
     }
     let first = match by {
@@ -252,14 +253,14 @@ fn print_groups(
         "REQUESTS",
         "COST",
     ];
-    let titled = by == GroupBy::Session;
+    let has_titles = by == GroupBy::Session;
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    if titled {
+    if has_titles {
         rows[0].push("TITLE".to_owned());
     }
     for (name, group) in groups {
         let mut row = group_row(&group_label(name.as_deref(), by), group);
-        if titled {
+        if has_titles {
             let title = group.title.as_deref().unwrap_or("-");
             row.push(truncate(&sanitize(title.lines().next().unwrap_or("-")), 40));
         }
@@ -279,7 +280,7 @@ fn group_label(name: Option<&str>, by: GroupBy) -> String {
             let native = name.split_once(':').map_or(name, |(_, native)| native);
             short_session_id(&sanitize(native))
         }
-        // Two workspaces may end alike, so they keep their whole name where it fits.
+        // Workspaces may have the same last component, so the full name is shown if it fits.
         _ => truncate(&sanitize(name), 40),
     }
 }
@@ -352,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_the_readers_day() {
+    fn days_are_in_the_local_time_zone() {
         let rows = [
             used("2026-03-01T18:15:00Z", Some("known"), 1, None),
             used("2026-03-01T18:30:00Z", Some("known"), 2, None),
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_shows() {
+    fn unknown_costs_are_marked() {
         let million = 1_000_000;
         let at = "2026-03-01T18:15:00Z";
         let rows = [

@@ -13,34 +13,35 @@ use crate::output::table::count;
 use crate::output::{self, Exit, say, time};
 use crate::stages::{self, StageRunner};
 
-/// How often sessions that have come to rest are looked for.
+/// How often all stages run.
 const STAGES_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
-/// How often it is asked what time it is.
+/// How often the clock is checked.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Read the agents' session logs as they are written
 ///
-/// First reads what is new, as `ingest` does; then waits, and reads each change within a second. Beside that it
-/// does what `ingest` does behind its reading: running summaries of the sessions that go on, and every five
-/// minutes digests, facts and retention of those that have gone quiet. Ctrl-C stops it. It may be stopped or killed at any time, and run beside `ingest` or another `watch`.
+/// First reads what is new, as `ingest` does; then waits for changes and reads each of them within
+/// a second. It also updates the running summaries of live sessions, and every five minutes runs
+/// digests, facts and retention. Ctrl-C stops it. It can run beside `ingest` or another `watch`,
+/// and killing it loses no data.
 #[derive(Debug, clap::Args)]
-pub struct WatchArgs {
+pub(crate) struct WatchArgs {
     #[command(flatten)]
     logs: LogArgs,
 
-    /// Look again and again instead of waiting for the system to tell of changes
+    /// Poll for changes instead of relying on file system events
     ///
-    /// For folders whose changes come from elsewhere. Known kinds of network mounts are polled
-    /// without being asked.
+    /// Use this for folders that other machines change. Known types of network mounts are always
+    /// polled.
     #[arg(long)]
     poll: bool,
 
-    /// Print a report as JSON, one line for each sweep that did something
+    /// Print a line of JSON for each sweep that did something
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
     args.logs.validate()?;
     let stop = stop_on_interrupt()?;
     let sources = sources(app, &args.logs)?;
@@ -50,7 +51,7 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
     };
     let store = app.open()?;
     let stages = StageRunner::new(app, &store, &stop)?;
-    // One waiting message is enough: whoever is woken looks at everything that is pending.
+    // One pending message is enough, because the stages process everything that is pending.
     let (wake, woken) = sync_channel(1);
     let mut sweeps = 0_u64;
     let mut printed = Ok(());
@@ -61,12 +62,13 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
         let mut on_sweep = |sweep: &SweepReport| {
             sweeps += 1;
             if sweep.records > 0 || sweeps == 1 {
-                let _is_awake = wake.try_send(());
+                // The channel is full if the thread has not handled the last message yet.
+                wake.try_send(()).ok();
             }
             if args.json {
                 printed = output::print_json(sweep);
                 if printed.is_err() {
-                    // Nobody reads any more.
+                    // The reader has closed the pipe.
                     stop.store(true, Ordering::Relaxed);
                 }
             } else {
@@ -74,7 +76,7 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
             }
         };
         let watched = capture::watch(&store, &sources, options, &stop, &mut on_sweep, &now);
-        // A store that failed for good ends the other thread too.
+        // An error of the store ends the other thread too.
         stop.store(true, Ordering::Relaxed);
         drop(wake);
         watched
@@ -84,12 +86,12 @@ pub fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Does what follows the reading, on a thread of its own, so that the reading waits for nothing: neither
-/// for a long digest nor for a model.
+/// Runs the stages on a thread of its own, so that neither a long digest nor a model delays the
+/// reading.
 fn run_stages_until_stopped(stages: &StageRunner<'_>, woken: &Receiver<()>) {
     let clock = || stages.app.environment.clock();
-    let mut rested: Option<Timestamp> = None;
-    let mut began = false;
+    let mut last_run: Option<Timestamp> = None;
+    let mut has_swept = false;
     loop {
         let is_woken = match woken.recv_timeout(CLOCK_INTERVAL) {
             Ok(()) => true,
@@ -99,11 +101,11 @@ fn run_stages_until_stopped(stages: &StageRunner<'_>, woken: &Receiver<()>) {
         if stages.stop.load(Ordering::Relaxed) {
             return;
         }
-        // The first sweep may take minutes; half of a history is not distilled.
-        began |= is_woken;
+        // The first sweep may take minutes, and the stages should see its full result.
+        has_swept |= is_woken;
         let now = clock();
-        if began && rested.is_none_or(|at| now.duration_since(at) >= STAGES_INTERVAL) {
-            rested = Some(now);
+        if has_swept && last_run.is_none_or(|at| now.duration_since(at) >= STAGES_INTERVAL) {
+            last_run = Some(now);
             run_all_stages(stages, now);
         } else if is_woken {
             let renewed = stages.update_summaries(now);
@@ -114,7 +116,7 @@ fn run_stages_until_stopped(stages: &StageRunner<'_>, woken: &Receiver<()>) {
     }
 }
 
-/// Runs all stages; what went wrong is tried again the next time.
+/// Runs all stages. A failure is printed, and the next run tries again.
 fn run_all_stages(stages: &StageRunner<'_>, now: Timestamp) {
     match stages.run_all(now) {
         Ok(done) => {
@@ -125,38 +127,38 @@ fn run_all_stages(stages: &StageRunner<'_>, now: Timestamp) {
                 say(&line);
             }
         }
-        Err(error) => say(&format!("warning: sessions are not distilled: {error:#}")),
+        Err(error) => say!("warning: maintenance failed: {error:#}"),
     }
 }
 
 fn print_sweep(app: &App<'_>, sweep: &SweepReport, is_first: bool) {
     print_sweep_warnings(sweep);
-    let mut did = Vec::new();
+    let mut parts = Vec::new();
     if sweep.records > 0 || is_first {
         let (records, logs) = (count(sweep.records, "record"), count(sweep.ingested, "log"));
-        did.push(format!("{records} from {logs}"));
+        parts.push(format!("{records} from {logs}"));
     }
     if sweep.no_longer_in_source > 0 {
-        did.push(format!(
-            "{} no longer in the source, kept",
+        parts.push(format!(
+            "{} no longer in the log, kept",
             count(sweep.no_longer_in_source, "record")
         ));
     }
     if sweep.gone > 0 {
-        did.push(format!(
-            "{} gone, their records kept",
+        parts.push(format!(
+            "{} deleted, their records kept",
             count(sweep.gone, "log")
         ));
     }
     if is_first && !sweep.interrupted {
-        did.push(format!("watching {}", count(sweep.discovered, "log")));
+        parts.push(format!("watching {}", count(sweep.discovered, "log")));
     }
-    if !did.is_empty() {
-        say_with_time(app, &did.join(", "));
+    if !parts.is_empty() {
+        say_with_time(app, &parts.join(", "));
     }
 }
 
-fn say_with_time(app: &App<'_>, what: &str) {
+fn say_with_time(app: &App<'_>, message: &str) {
     let at = time::format_time(Some(app.environment.clock()), &app.environment.zone);
-    say(&format!("{at}  {what}"));
+    say!("{at}  {message}");
 }

@@ -1,4 +1,4 @@
-//! The `[hook]` section, and what a hook reads of the rest.
+//! The `[hook]` section, and the parts of the configuration that a hook reads.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::model::{ModelConfig, Provider};
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct HookConfig {
-    pub deadline_ms: u64,
+pub(crate) struct HookConfig {
+    pub(crate) deadline_ms: u64,
 }
 
 impl Default for HookConfig {
@@ -19,26 +19,26 @@ impl Default for HookConfig {
     }
 }
 
-/// As much of the configuration as an answer depends on. The rest, such as the list of prices, takes longer
-/// to read than an answer.
+/// The sections that the answer to a hook depends on. Parsing the others, above all the price list,
+/// would take longer than answering.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct HookAnswerConfig {
+pub(crate) struct HookAnswerConfig {
     capture: CaptureConfig,
     #[serde(alias = "workspace")]
     workspaces: WorkspacesConfig,
     injection: InjectionConfig,
-    pub hook: HookConfig,
-    pub serve: ServeConfig,
+    pub(crate) hook: HookConfig,
+    pub(crate) serve: ServeConfig,
 }
 
 impl HookAnswerConfig {
-    /// Reads a file. One that was asked for must be there; the usual one need not.
-    pub fn load(asked: Option<&Path>, usual: &Path) -> anyhow::Result<Self> {
-        Ok(super::read_toml(asked, usual)?.unwrap_or_default())
+    /// Loads the sections. A file that was asked for must exist; the default file need not.
+    pub(crate) fn load(asked: Option<&Path>, default_path: &Path) -> anyhow::Result<Self> {
+        Ok(super::read_toml(asked, default_path)?.unwrap_or_default())
     }
 
-    pub fn settings(&self, injection_off: bool) -> serve::ServeSettings {
+    pub(crate) fn settings(&self, injection_off: bool) -> serve::ServeSettings {
         serve::ServeSettings {
             injection: self.injection.settings(injection_off),
             related_workspaces: self.workspaces.related.clone(),
@@ -48,20 +48,20 @@ impl HookAnswerConfig {
     }
 }
 
-/// What a daemon needs of the environment for the model that the configuration names.
+/// Which environment variables a daemon needs for the configured model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelEnvironment {
-    /// A model is asked.
-    pub is_used: bool,
-    /// The variable with its key; empty where none is named.
-    pub key_variable: String,
-    /// It is another program, which reads variables of its own.
-    pub is_program: bool,
+pub(crate) struct ModelEnvironment {
+    /// A model is configured and enabled.
+    pub(crate) is_used: bool,
+    /// The variable that holds the API key; empty if none is configured.
+    pub(crate) key_variable: String,
+    /// The model is a program, which reads variables of its own.
+    pub(crate) is_program: bool,
 }
 
 impl ModelEnvironment {
-    /// Reads them from a configuration file. One that cannot be read names no model.
-    pub fn load(config: &Path) -> Self {
+    /// Loads them from a configuration file. A file that cannot be parsed configures no model.
+    pub(crate) fn load(config: &Path) -> Self {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct WithModel {
@@ -70,7 +70,7 @@ impl ModelEnvironment {
         let model = match super::read_toml::<WithModel>(None, config) {
             Ok(config) => config.unwrap_or_default().model,
             Err(error) => {
-                tracing::debug!(%error, "the daemon is started without a model's variables");
+                tracing::debug!(%error, "cannot read [model]; its variables are not passed on");
                 return Self::default();
             }
         };

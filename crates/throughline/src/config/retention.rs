@@ -6,25 +6,25 @@ use store::retention::{RetentionPolicy, WorkspacePolicy};
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct RetentionConfig {
-    pub raw_soft_cap_bytes: ByteSize,
-    pub raw_hard_cap_bytes: ByteSize,
-    pub raw_max_age_days: u32,
-    pub delete_after_days: u32,
-    pub distilled_cap_bytes: ByteSize,
-    pub quiet_minutes: u32,
-    pub workspace: Vec<WorkspaceRetentionConfig>,
+pub(crate) struct RetentionConfig {
+    pub(crate) raw_soft_cap_bytes: ByteSize,
+    pub(crate) raw_hard_cap_bytes: ByteSize,
+    pub(crate) raw_max_age_days: u32,
+    pub(crate) delete_after_days: u32,
+    pub(crate) distilled_cap_bytes: ByteSize,
+    pub(crate) quiet_minutes: u32,
+    pub(crate) workspace: Vec<WorkspaceRetentionConfig>,
 }
 
-/// What is different for a workspace.
+/// Exceptions for one workspace.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct WorkspaceRetentionConfig {
+pub(crate) struct WorkspaceRetentionConfig {
     #[serde(rename = "match")]
-    pub part: String,
-    pub raw_soft_cap_bytes: Option<ByteSize>,
-    pub raw_max_age_days: Option<u32>,
-    pub delete_after_days: Option<u32>,
+    pub(crate) part: String,
+    pub(crate) raw_soft_cap_bytes: Option<ByteSize>,
+    pub(crate) raw_max_age_days: Option<u32>,
+    pub(crate) delete_after_days: Option<u32>,
 }
 
 impl Default for RetentionConfig {
@@ -42,8 +42,8 @@ impl Default for RetentionConfig {
 }
 
 impl RetentionConfig {
-    pub fn policy(&self) -> RetentionPolicy {
-        let own = |own: &WorkspaceRetentionConfig| WorkspacePolicy {
+    pub(crate) fn policy(&self) -> RetentionPolicy {
+        let exception = |own: &WorkspaceRetentionConfig| WorkspacePolicy {
             workspace: own.part.clone(),
             raw_soft_cap_bytes: own.raw_soft_cap_bytes.map(|size| size.0),
             raw_max_age: own.raw_max_age_days.map(days_or_never),
@@ -55,30 +55,32 @@ impl RetentionConfig {
             raw_max_age: days_or_never(self.raw_max_age_days),
             delete_after: days_or_never(self.delete_after_days),
             distilled_cap_bytes: self.distilled_cap_bytes.0,
-            workspaces: self.workspace.iter().map(own).collect(),
+            workspaces: self.workspace.iter().map(exception).collect(),
         }
     }
 
-    pub fn quiet(&self) -> SignedDuration {
+    pub(crate) fn quiet(&self) -> SignedDuration {
         SignedDuration::from_mins(i64::from(self.quiet_minutes))
     }
 
-    pub fn validate(&self) -> anyhow::Result<()> {
+    pub(crate) fn validate(&self) -> anyhow::Result<()> {
         if self.raw_soft_cap_bytes.0 > self.raw_hard_cap_bytes.0 {
-            anyhow::bail!("raw_soft_cap_bytes is above raw_hard_cap_bytes");
+            anyhow::bail!(
+                "`raw_soft_cap_bytes` under [retention] must not exceed `raw_hard_cap_bytes`"
+            );
         }
         Ok(())
     }
 }
 
-/// Zero days stand for never.
+/// Converts days to a duration; 0 means never.
 fn days_or_never(days: u32) -> Option<SignedDuration> {
     (days > 0).then(|| SignedDuration::from_hours(24 * i64::from(days)))
 }
 
-/// A number of bytes, written as one or as `2 GiB`.
+/// A number of bytes, written as a number or as text such as `2 GiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct ByteSize(pub u64);
+pub(crate) struct ByteSize(pub u64);
 
 impl<'de> Deserialize<'de> for ByteSize {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -91,8 +93,8 @@ impl<'de> Deserialize<'de> for ByteSize {
         match ByteSizeInput::deserialize(deserializer)? {
             ByteSizeInput::Bytes(bytes) => Ok(Self(bytes)),
             ByteSizeInput::Text(text) => parse_byte_size(&text).map(Self).ok_or_else(|| {
-                let hint = "write a number of bytes, or one like \"500 MB\" or \"2 GiB\"";
-                serde::de::Error::custom(format!("{text:?} is not a size; {hint}"))
+                let hint = "use a number of bytes, or text such as \"500 MB\" or \"2 GiB\"";
+                serde::de::Error::custom(format!("invalid size {text:?}; {hint}"))
             }),
         }
     }
@@ -122,6 +124,11 @@ fn parse_byte_size(text: &str) -> Option<u64> {
         return whole.checked_mul(*factor);
     }
     let bytes = number.parse::<f64>().ok()? * *factor as f64;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the text has no sign, and the limit is below that of u64"
+    )]
     (bytes < 1e18).then_some(bytes as u64)
 }
 
@@ -130,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_people_write_them() {
+    fn sizes_with_and_without_units_are_parsed() {
         for (text, bytes) in [
             ("2 GiB", Some(2 << 30)),
             ("2GiB", Some(2 << 30)),
@@ -148,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_may_differ() {
+    fn a_workspace_can_have_its_own_limits() {
         let text = "raw_soft_cap_bytes = 5\nraw_max_age_days = 0\n\
                     [[workspace]]\nmatch = \"acme\"\nraw_max_age_days = 7\n\
                     delete_after_days = 30";

@@ -1,32 +1,33 @@
-//! Carries a plan out.
+//! Applies planned changes to files and keeps the manifest up to date.
 
 use std::path::{Path, PathBuf};
 
 use super::file;
+use super::manifest::{InstallManifest, ManifestEntry, content_hash};
 use super::plan::{ConfigFileChange, OriginalCopy};
-use super::record::{InstallManifest, ManifestEntry, content_hash};
 
-/// Changes one file. The record is written first: whoever is interrupted can still undo it.
-pub fn apply_change(
+/// Changes one file. The manifest is written first, so that `uninstall` can undo an interrupted
+/// change.
+pub(crate) fn apply_change(
     home: &Path,
-    record: &mut InstallManifest,
+    manifest: &mut InstallManifest,
     change: &ConfigFileChange,
 ) -> anyhow::Result<()> {
     match &change.after {
         Some(after) if change.original != OriginalCopy::Discard => {
-            apply_install(home, record, change, after)
+            apply_install(home, manifest, change, after)
         }
-        after => apply_removal(home, record, change, after.as_deref()),
+        after => apply_removal(home, manifest, change, after.as_deref()),
     }
 }
 
 fn apply_install(
     home: &Path,
-    record: &mut InstallManifest,
+    manifest: &mut InstallManifest,
     change: &ConfigFileChange,
     after: &str,
 ) -> anyhow::Result<()> {
-    let known = record.files.get(&change.path);
+    let known = manifest.files.get(&change.path);
     let original = match &change.original {
         OriginalCopy::Save(Some(text)) => {
             Some(InstallManifest::save_original(home, &change.path, text)?)
@@ -41,21 +42,21 @@ fn apply_install(
         made: change.created_members.clone(),
         folders: known.map(|entry| entry.folders.clone()).unwrap_or_default(),
     };
-    record.files.insert(change.path.clone(), entry);
-    record.save(home)?;
-    let made = file::replace(&change.path, change.before.as_deref(), after)?;
-    if !made.is_empty()
-        && let Some(entry) = record.files.get_mut(&change.path)
+    manifest.files.insert(change.path.clone(), entry);
+    manifest.save(home)?;
+    let created = file::replace(&change.path, change.before.as_deref(), after)?;
+    if !created.is_empty()
+        && let Some(entry) = manifest.files.get_mut(&change.path)
     {
-        entry.folders = made;
-        record.save(home)?;
+        entry.folders = created;
+        manifest.save(home)?;
     }
     Ok(())
 }
 
 fn apply_removal(
     home: &Path,
-    record: &mut InstallManifest,
+    manifest: &mut InstallManifest,
     change: &ConfigFileChange,
     after: Option<&str>,
 ) -> anyhow::Result<()> {
@@ -64,28 +65,33 @@ fn apply_removal(
             file::replace(&change.path, change.before.as_deref(), after)?;
         }
         None => {
-            let entry = record.files.get(&change.path);
+            let entry = manifest.files.get(&change.path);
             let folders = entry.map(|entry| entry.folders.clone()).unwrap_or_default();
             file::remove(&change.path, &folders)?;
-            reassign_folders(record, change, &folders);
+            reassign_folders(manifest, change, &folders);
         }
     }
-    record.remove_entry(home, &change.path)?;
-    record.save(home)
+    manifest.remove_entry(home, &change.path)?;
+    manifest.save(home)
 }
 
-/// Leaves folders that others of our files still lie in to the last of those.
-fn reassign_folders(record: &mut InstallManifest, change: &ConfigFileChange, folders: &[PathBuf]) {
+/// Assigns folders that still contain another of our files to that file, so that its removal
+/// deletes them.
+fn reassign_folders(
+    manifest: &mut InstallManifest,
+    change: &ConfigFileChange,
+    folders: &[PathBuf],
+) {
     for folder in folders.iter().filter(|folder| folder.exists()) {
-        let heir = record
+        let other = manifest
             .files
             .iter_mut()
             .find(|(path, _)| **path != change.path && path.starts_with(folder));
-        if let Some((_, heir)) = heir
-            && !heir.folders.contains(folder)
+        if let Some((_, other)) = other
+            && !other.folders.contains(folder)
         {
-            heir.folders.push(folder.clone());
-            heir.folders.sort();
+            other.folders.push(folder.clone());
+            other.folders.sort();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One file of configuration as a text: what we want in it put in, and taken out again.
+//! Adds our entries to the text of a configuration file, and removes them again.
 
 use std::path::Path;
 
@@ -6,45 +6,46 @@ use serde_json::Value;
 
 use super::json::edit::{self, JsonPathStep};
 use super::json::scan;
-use super::ours::{self, SERVER, SERVER_LISTS};
+use super::our_entries::{self, SERVER, SERVER_LISTS};
 use super::toml;
 
-/// What we want in a file.
+/// The entries that a file should contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DesiredContent {
-    /// Entries among others in a JSON object.
+pub(crate) enum DesiredContent {
+    /// Entries in a JSON object, beside those of the user.
     Json(Vec<DesiredEntry>),
-    /// Our server in a TOML file, started by this program.
+    /// Our MCP server in a TOML file, started with this program.
     Toml { program: String },
-    /// The whole file.
+    /// A file that contains nothing else.
     WholeFile(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DesiredEntry {
-    /// A hook that runs `command`, written as `group` behind the others of the event.
+pub(crate) enum DesiredEntry {
+    /// A hook that runs `command`; `group` is its JSON, which is appended to the hooks of the
+    /// event.
     Hook {
         event: &'static str,
         command: String,
         group: String,
     },
-    /// Our server in the list of that name.
+    /// Our MCP server in the list of that name.
     Server { list: &'static str, server: String },
-    /// A member without which the agent would not read the file.
+    /// A member that the agent requires in the file.
     Member {
         key: &'static str,
         value: &'static str,
     },
 }
 
-/// Why a file is left as it is.
+/// Why a file is not changed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigEditError {
+pub(crate) enum ConfigEditError {
     #[error(transparent)]
     Json(#[from] edit::JsonEditError),
     #[error(transparent)]
     Toml(#[from] toml::TomlEditError),
-    #[error("it has a server called {SERVER} that does not run Throughline")]
+    #[error("it has another MCP server named {SERVER}")]
     ForeignServer,
     #[error("it was not written by Throughline")]
     ForeignFile,
@@ -56,19 +57,19 @@ impl From<scan::JsonSyntaxError> for ConfigEditError {
     }
 }
 
-/// The first words of a file that is wholly ours.
-pub const MARKER: &str = "// Throughline:";
+/// The start of a file that contains nothing but our text.
+pub(crate) const MARKER: &str = "// Throughline:";
 
-/// How a file is changed, by its name.
+/// The format of a file, determined by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigFormat {
+pub(crate) enum ConfigFormat {
     Json,
     Toml,
     WholeFile,
 }
 
 impl ConfigFormat {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => Self::Toml,
             Some("js") => Self::WholeFile,
@@ -77,8 +78,8 @@ impl ConfigFormat {
     }
 }
 
-/// Says whether everything wanted is there, and nothing of ours that is not wanted.
-pub fn is_installed(text: &str, wants: &DesiredContent) -> Result<bool, ConfigEditError> {
+/// Returns whether the file contains exactly the desired entries of ours.
+pub(crate) fn is_installed(text: &str, wants: &DesiredContent) -> Result<bool, ConfigEditError> {
     match wants {
         DesiredContent::Json(wants) => is_installed_in_json(text, wants),
         DesiredContent::Toml { program } => Ok(toml::has_server_for(text, program)?),
@@ -91,28 +92,28 @@ fn is_installed_in_json(text: &str, wants: &[DesiredEntry]) -> Result<bool, Conf
         return Ok(false);
     }
     let root = scan::scan(text)?.to_value();
-    let hooks = ours::find_our_hooks(&root);
-    let wanted = |want: &&DesiredEntry| matches!(want, DesiredEntry::Hook { .. });
-    let is_there = |want: &DesiredEntry| match want {
+    let hooks = our_entries::find_our_hooks(&root);
+    let is_hook = |want: &&DesiredEntry| matches!(want, DesiredEntry::Hook { .. });
+    let is_present = |want: &DesiredEntry| match want {
         DesiredEntry::Hook { event, command, .. } => hooks
             .iter()
             .any(|found| found.event == *event && found.command == *command),
         DesiredEntry::Server { list, server } => {
             let wanted: Value = serde_json::from_str(server).unwrap_or_default();
-            let there = &root[list][SERVER];
+            let existing = &root[list][SERVER];
             ["command", "args"]
                 .iter()
-                .all(|key| there[key] == wanted[key])
-                && there.is_object()
+                .all(|key| existing[key] == wanted[key])
+                && existing.is_object()
         }
         DesiredEntry::Member { key, .. } => root.get(key).is_some(),
     };
-    let count = wants.iter().filter(wanted).count();
-    Ok(hooks.len() == count && wants.iter().all(is_there))
+    let count = wants.iter().filter(is_hook).count();
+    Ok(hooks.len() == count && wants.iter().all(is_present))
 }
 
-/// Puts what is wanted into a text that has nothing of ours.
-pub fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, ConfigEditError> {
+/// Adds the desired entries to a text without entries of ours.
+pub(crate) fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, ConfigEditError> {
     let wants = match wants {
         DesiredContent::Json(wants) => wants,
         DesiredContent::Toml { program } => return Ok(toml::add_server(text, program)?),
@@ -128,7 +129,7 @@ pub fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, ConfigE
             DesiredEntry::Server { list, server } => edit::set(&after, &[list, SERVER], server)?,
             DesiredEntry::Member { key, value } => edit::set(&after, &[key], value)?,
         };
-        // What is written must be read again as it was meant.
+        // Never write a file that cannot be parsed again.
         scan::scan(&after)?;
     }
     if is_new {
@@ -137,8 +138,11 @@ pub fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, ConfigE
     Ok(after)
 }
 
-/// Names the members that [`with`] would have to make, outermost first.
-pub fn missing_members(text: &str, wants: &DesiredContent) -> Result<Vec<String>, ConfigEditError> {
+/// Returns the names of the members that [`add_entries`] would create, outermost first.
+pub(crate) fn missing_members(
+    text: &str,
+    wants: &DesiredContent,
+) -> Result<Vec<String>, ConfigEditError> {
     let DesiredContent::Json(wants) = wants else {
         return Ok(Vec::new());
     };
@@ -148,102 +152,107 @@ pub fn missing_members(text: &str, wants: &DesiredContent) -> Result<Vec<String>
         scan::scan(text)?.to_value()
     };
     let mut missing = Vec::new();
-    let mut note = |is_there: bool, name: String| {
-        if !is_there && !missing.contains(&name) {
+    let mut check = |exists: bool, name: String| {
+        if !exists && !missing.contains(&name) {
             missing.push(name);
         }
     };
     for want in wants {
         match want {
             DesiredEntry::Hook { event, .. } => {
-                note(root.get("hooks").is_some(), "hooks".to_owned());
-                let is_there = root["hooks"].get(event).is_some();
-                note(is_there, format!("hooks.{event}"));
+                check(root.get("hooks").is_some(), "hooks".to_owned());
+                let exists = root["hooks"].get(event).is_some();
+                check(exists, format!("hooks.{event}"));
             }
-            DesiredEntry::Server { list, .. } => note(root.get(list).is_some(), (*list).to_owned()),
-            DesiredEntry::Member { key, .. } => note(root.get(key).is_some(), (*key).to_owned()),
+            DesiredEntry::Server { list, .. } => {
+                check(root.get(list).is_some(), (*list).to_owned())
+            }
+            DesiredEntry::Member { key, .. } => check(root.get(key).is_some(), (*key).to_owned()),
         }
     }
     Ok(missing)
 }
 
-/// Takes everything of ours out. Lists that this leaves empty go if we `made` them, or if nobody
-/// knows who did.
-pub fn remove_entries(
+/// Removes all entries of ours. Lists that become empty are removed if we created them, or if that
+/// is unknown because there is no manifest entry (`created` is `None`).
+pub(crate) fn remove_entries(
     text: &str,
     format: ConfigFormat,
-    made: Option<&[String]>,
+    created: Option<&[String]>,
 ) -> Result<String, ConfigEditError> {
     match format {
         ConfigFormat::Toml => Ok(toml::remove_server(text)?),
         ConfigFormat::WholeFile => Ok(text.to_owned()),
         ConfigFormat::Json if is_blank(text) => Ok(text.to_owned()),
-        ConfigFormat::Json => remove_json_entries(text, made),
+        ConfigFormat::Json => remove_json_entries(text, created),
     }
 }
 
-fn remove_json_entries(text: &str, made: Option<&[String]>) -> Result<String, ConfigEditError> {
+fn remove_json_entries(text: &str, created: Option<&[String]>) -> Result<String, ConfigEditError> {
     let root = scan::scan(text)?.to_value();
-    let is_made = |name: &str| made.is_none_or(|made| made.iter().any(|made| made == name));
+    let is_created = |name: &str| created.is_none_or(|created| created.iter().any(|it| it == name));
     let mut after = text.to_owned();
     let mut emptied = Vec::new();
-    for found in ours::find_our_hooks(&root) {
+    for found in our_entries::find_our_hooks(&root) {
         after = edit::remove(&after, &found.path)?;
         emptied.push(vec!["hooks".to_owned(), found.event]);
         emptied.push(vec!["hooks".to_owned()]);
     }
     for list in SERVER_LISTS {
-        if ours::is_our_server(&root[list][SERVER]) {
+        if our_entries::is_our_server(&root[list][SERVER]) {
             after = edit::remove(&after, &json_path(&[list, SERVER]))?;
             emptied.push(vec![(*list).to_owned()]);
         }
     }
-    // The lists before what holds them.
+    // Inner lists come before the objects that contain them.
     emptied.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
     emptied.dedup();
     for path in emptied {
         let pointer = format!("/{}", path.join("/"));
         let root = scan::scan(&after)?.to_value();
-        if root.pointer(&pointer).is_some_and(is_empty) && is_made(&path.join(".")) {
+        if root.pointer(&pointer).is_some_and(is_empty) && is_created(&path.join(".")) {
             let path: Vec<_> = path.iter().map(String::as_str).collect();
             after = edit::remove(&after, &json_path(&path))?;
         }
     }
-    remove_added_members(after, made.unwrap_or_default())
+    remove_added_members(after, created.unwrap_or_default())
 }
 
-/// Takes out what only our hooks needed. Where somebody has put their own among those since, they need it
-/// too.
-fn remove_added_members(text: String, made: &[String]) -> Result<String, ConfigEditError> {
+/// Removes members that we added because our hooks need them. If the user has added hooks since,
+/// those need the members too.
+fn remove_added_members(text: String, created: &[String]) -> Result<String, ConfigEditError> {
     let root = scan::scan(&text)?.to_value();
-    let is_made = |name: &str| made.iter().any(|made| made == name);
-    if is_made("hooks") && root.get("hooks").is_some() {
+    let is_created = |name: &str| created.iter().any(|it| it == name);
+    if is_created("hooks") && root.get("hooks").is_some() {
         return Ok(text);
     }
     let is_list =
         |name: &str| name == "hooks" || name.contains('.') || SERVER_LISTS.contains(&name);
     let mut after = text;
-    for key in made.iter().filter(|name| !is_list(name)) {
+    for key in created.iter().filter(|name| !is_list(name)) {
         after = edit::remove(&after, &json_path(&[key]))?;
     }
     Ok(after)
 }
 
-/// Says whether somebody else's server has our name.
-pub fn has_foreign_server(text: &str, format: ConfigFormat) -> Result<bool, ConfigEditError> {
+/// Returns whether a server of another program has our name.
+pub(crate) fn has_foreign_server(
+    text: &str,
+    format: ConfigFormat,
+) -> Result<bool, ConfigEditError> {
     if format != ConfigFormat::Json || is_blank(text) {
         return Ok(false);
     }
     let root = scan::scan(text)?.to_value();
     let is_other = |list: &&str| {
         let server = &root[*list][SERVER];
-        !server.is_null() && !ours::is_our_server(server)
+        !server.is_null() && !our_entries::is_our_server(server)
     };
     Ok(SERVER_LISTS.iter().any(is_other))
 }
 
-/// Says whether anything of ours is in the text.
-pub fn has_entries(text: &str, format: ConfigFormat) -> Result<bool, ConfigEditError> {
+/// Returns whether the text contains an entry of ours.
+pub(crate) fn has_entries(text: &str, format: ConfigFormat) -> Result<bool, ConfigEditError> {
     match format {
         ConfigFormat::Toml => Ok(toml::has_server(text)?),
         ConfigFormat::WholeFile => Ok(text.starts_with(MARKER)),
@@ -255,8 +264,8 @@ fn without_json_or_blank(text: &str) -> Result<String, ConfigEditError> {
     remove_entries(text, ConfigFormat::Json, Some(&[]))
 }
 
-/// Says whether a text holds nothing at all, or an object without members.
-pub fn is_empty_document(text: &str, format: ConfigFormat) -> bool {
+/// Returns whether a text is blank or an empty object.
+pub(crate) fn is_empty_document(text: &str, format: ConfigFormat) -> bool {
     match format {
         ConfigFormat::Json => {
             is_blank(text) || scan::scan(text).is_ok_and(|root| is_empty(&root.to_value()))

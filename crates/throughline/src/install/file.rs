@@ -1,4 +1,4 @@
-//! Other programs' files, read and replaced whole.
+//! Reads and atomically replaces the configuration files of other programs.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -8,18 +8,18 @@ use anyhow::Context;
 
 use crate::output::error_with_hint;
 
-/// A configuration that is larger is something else.
+/// A larger file is certainly not a configuration file.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Returns a file's text, or `None` when there is no such file.
-pub fn read(path: &Path) -> anyhow::Result<Option<String>> {
+/// Reads a file, or returns `None` if it does not exist.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Option<String>> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if fs::symlink_metadata(path).is_ok() {
                 return Err(error_with_hint(
-                    format!("{} is a link that leads nowhere", path.display()),
-                    "remove it, or make what it points to",
+                    format!("{} is a broken symbolic link", path.display()),
+                    "delete it, or create its target",
                 ));
             }
             return Ok(None);
@@ -27,73 +27,77 @@ pub fn read(path: &Path) -> anyhow::Result<Option<String>> {
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
     if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
-        anyhow::bail!("{} is no file of configuration", path.display());
+        anyhow::bail!("{} is not a configuration file", path.display());
     }
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let text = String::from_utf8(bytes);
     text.map(Some).map_err(|_| {
         error_with_hint(
             format!("{} is not UTF-8", path.display()),
-            "it was not touched",
+            "it was not changed",
         )
     })
 }
 
-/// Puts a text in a file's place in one step, unless the file has changed since it was read. Its mode
-/// stays; a link stays a link. Returns the folders that had to be made, outermost first.
-pub fn replace(path: &Path, before: Option<&str>, after: &str) -> anyhow::Result<Vec<PathBuf>> {
-    // Who keeps the configuration elsewhere and links to it wants it changed there.
+/// Replaces a file atomically, unless it has changed since it was read. Keeps its mode, and
+/// symbolic links to it. Returns the folders that were created, outermost first.
+pub(crate) fn replace(
+    path: &Path,
+    before: Option<&str>,
+    after: &str,
+) -> anyhow::Result<Vec<PathBuf>> {
+    // A user who links to a configuration in another place wants the target changed.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = real.parent().unwrap_or(Path::new("."));
-    let made = create_folders(folder)?;
-    let aside = temporary_path(&real);
-    let written = write_temporary(&real, &aside, after).and_then(|()| {
+    let created = create_folders(folder)?;
+    let temporary = temporary_path(&real);
+    let written = write_temporary(&real, &temporary, after).and_then(|()| {
         let now = read(path)?;
         if now.as_deref() != before {
             return Err(error_with_hint(
                 format!(
-                    "{} was changed by another program meanwhile",
+                    "{} was changed by another program in the meantime",
                     path.display()
                 ),
-                "it was not touched; run the command again",
+                "nothing was written; run the command again",
             ));
         }
-        fs::rename(&aside, &real).with_context(|| format!("cannot replace {}", real.display()))
+        fs::rename(&temporary, &real).with_context(|| format!("cannot replace {}", real.display()))
     });
     if written.is_err() {
-        // It may never have been made.
-        let _absent = fs::remove_file(&aside);
+        // The file may not exist, and the first error is the one to report.
+        fs::remove_file(&temporary).ok();
     }
-    written.map(|()| made)
+    written.map(|()| created)
 }
 
-/// Removes a file, and those of the folders that are empty then.
-pub fn remove(path: &Path, folders: &[PathBuf]) -> anyhow::Result<()> {
+/// Deletes a file, and those of the folders that are then empty.
+pub(crate) fn remove(path: &Path, folders: &[PathBuf]) -> anyhow::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+            return Err(error).with_context(|| format!("cannot delete {}", path.display()));
         }
         _ => {}
     }
     for folder in folders.iter().rev() {
-        // It stays when somebody has put something into it.
-        let _in_use = fs::remove_dir(folder);
+        // A folder that is not empty is kept.
+        fs::remove_dir(folder).ok();
     }
     Ok(())
 }
 
-fn write_temporary(real: &Path, aside: &Path, text: &str) -> anyhow::Result<()> {
-    let failed = || format!("cannot write {}", aside.display());
-    let mut file = create_private(aside).with_context(failed)?;
+fn write_temporary(real: &Path, temporary: &Path, text: &str) -> anyhow::Result<()> {
+    let failed = || format!("cannot write {}", temporary.display());
+    let mut file = create_private(temporary).with_context(failed)?;
     file.write_all(text.as_bytes()).with_context(failed)?;
     if let Ok(metadata) = fs::metadata(real) {
-        fs::set_permissions(aside, metadata.permissions()).with_context(failed)?;
+        fs::set_permissions(temporary, metadata.permissions()).with_context(failed)?;
     }
     file.sync_all().with_context(failed)
 }
 
-/// Makes a file that its owner alone can read.
-pub fn create_private(path: &Path) -> std::io::Result<File> {
+/// Creates a file that only its owner can read.
+pub(crate) fn create_private(path: &Path) -> std::io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -112,14 +116,14 @@ fn temporary_path(real: &Path) -> PathBuf {
 
 fn create_folders(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-    let mut made: Vec<_> = folder
+    let mut created: Vec<_> = folder
         .ancestors()
         .take_while(is_missing)
         .map(Path::to_owned)
         .collect();
-    made.reverse();
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    Ok(made)
+    created.reverse();
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    Ok(created)
 }
 
 #[cfg(test)]
@@ -128,7 +132,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
+    fn links_and_modes_are_kept() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let dir = tempfile::tempdir().unwrap();
         let real = dir.path().join("dotfiles.json");
@@ -147,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_has_written_meanwhile_stays() {
+    fn a_file_that_changed_in_the_meantime_is_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x/y/settings.json");
         let made = replace(&path, None, "a").unwrap();
         assert_eq!(made, [dir.path().join("x"), dir.path().join("x/y")]);
         let error = replace(&path, Some("old"), "b").unwrap_err();
-        assert!(error.to_string().contains("meanwhile"), "{error}");
+        assert!(error.to_string().contains("meantime"), "{error}");
         assert_eq!(read(&path).unwrap().as_deref(), Some("a"));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         remove(&path, &made).unwrap();
@@ -162,7 +166,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_no_text_is_refused() {
+    fn a_file_that_is_not_utf8_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.json");
         assert_eq!(read(&path).unwrap(), None);
@@ -170,6 +174,6 @@ mod tests {
         assert!(read(&path).unwrap_err().to_string().contains("UTF-8"));
         let link = dir.path().join("l.json");
         std::os::unix::fs::symlink(dir.path().join("gone"), &link).unwrap();
-        assert!(read(&link).unwrap_err().to_string().contains("nowhere"));
+        assert!(read(&link).unwrap_err().to_string().contains("broken"));
     }
 }

@@ -1,23 +1,26 @@
-//! Telling the agents of us, and undoing it without a trace.
+//! Installs hooks and an MCP server into the configuration files of agents, and uninstalls them
+//! without a trace.
 //!
-//! [`agents`] says which file of which agent needs what; [`document`] puts that into a text and takes
-//! it out ([`json`], [`toml`]: every other byte stays); [`mod@plan`] decides, [`show`] shows, [`apply`]
-//! does it and [`record`] remembers how it was. Nothing here knows what a hook answers.
+//! [`agents`] lists which file of which agent needs which entries. [`document`] adds the entries to
+//! a text and removes them, with [`json`] and [`toml`], which keep every other byte;
+//! [`our_entries`] recognises them. [`mod@plan`] decides on the changes, [`diff`] shows them,
+//! [`apply`] makes them, and [`manifest`] records them with the original files. Nothing here knows
+//! how a hook is answered.
 
-pub mod agents;
-pub mod apply;
-pub mod document;
-pub mod file;
-pub mod json;
-pub mod ours;
-pub mod plan;
-pub mod plugin;
-pub mod program;
-pub mod record;
+pub(crate) mod agents;
+pub(crate) mod apply;
+pub(crate) mod diff;
+pub(crate) mod document;
+pub(crate) mod file;
+pub(crate) mod json;
+pub(crate) mod manifest;
+pub(crate) mod our_entries;
+pub(crate) mod plan;
+pub(crate) mod plugin;
+pub(crate) mod program;
 #[cfg(test)]
 mod round_trip;
-pub mod show;
-pub mod toml;
+pub(crate) mod toml;
 
 use std::path::{Path, PathBuf};
 
@@ -26,44 +29,44 @@ use memory::Flavor;
 
 use self::agents::{INTEGRATIONS, Integration};
 use self::document::ConfigFormat;
+use self::manifest::InstallManifest;
 use self::plan::{ConfigFileChange, InstallTarget, InstalledFile};
 use self::program::Program;
-use self::record::InstallManifest;
 
-/// What a command is about to do.
+/// The changes that `install` or `uninstall` would make.
 #[derive(Debug, Default)]
-pub struct InstallPlan {
-    pub changes: Vec<ConfigFileChange>,
-    /// Files that are left as they are because something is wrong with them.
-    pub skipped: Vec<SkippedFile>,
-    /// What else there is to know.
-    pub notes: Vec<String>,
+pub(crate) struct InstallPlan {
+    pub(crate) changes: Vec<ConfigFileChange>,
+    /// Files that cannot be changed.
+    pub(crate) skipped: Vec<SkippedFile>,
+    /// Notes for the user.
+    pub(crate) notes: Vec<String>,
 }
 
 #[derive(Debug)]
-pub struct SkippedFile {
-    pub agent: Flavor,
-    pub path: PathBuf,
-    pub reason: String,
+pub(crate) struct SkippedFile {
+    pub(crate) agent: Flavor,
+    pub(crate) path: PathBuf,
+    pub(crate) reason: String,
 }
 
-/// The agents of this machine that can be told of us.
-pub fn detect_agents(places: &AgentEnv, path: &[PathBuf]) -> Vec<&'static Integration> {
+/// Returns the agents on this machine that support hooks.
+pub(crate) fn detect_agents(places: &AgentEnv, path: &[PathBuf]) -> Vec<&'static Integration> {
     INTEGRATIONS
         .iter()
         .filter(|integration| integration.is_detected(places, path))
         .collect()
 }
 
-/// Plans what telling these agents of us changes.
-pub fn plan_install(
+/// Plans the installation into agents.
+pub(crate) fn plan_install(
     agents: &[&'static Integration],
     places: &AgentEnv,
     program: &Program,
-    record: &InstallManifest,
+    manifest: &InstallManifest,
 ) -> InstallPlan {
     let mut plan = InstallPlan::default();
-    // A plugin's hooks are Claude Code's alone.
+    // Grok CLI runs the hooks in the settings of Claude Code, but not those of its plugins.
     let has_claude = agents
         .iter()
         .any(|agent| agent.flavor == Flavor::Claude && !agent.has_plugin(places))
@@ -81,17 +84,19 @@ pub fn plan_install(
             let own_hooks = target.path == agents::grok_hooks_path(places);
             if own_hooks && has_claude && !has_our_entries(&target.path) {
                 plan.notes.push(format!(
-                    "{title} runs the hooks of Claude Code in {} too; they are not written twice.",
+                    "{title} also runs the hooks of Claude Code in {}, so it gets none of its own.",
                     agents::claude_settings_path(places).display()
                 ));
                 continue;
             }
             if program.is_recognised() {
-                plan.add(&target, record);
+                plan.add(&target, manifest);
             } else {
-                // It would be added again each time, and never be taken out.
+                // Entries of a program with another name would not be recognised: each install
+                // would add them again, and uninstall would not remove them.
                 let error = anyhow::anyhow!(
-                    "this program is called {:?}, and entries are known by the name `throughline`: link it by that name on PATH",
+                    "this program is named {:?}, but its entries are recognised by the name `throughline`; \
+                     link it as `throughline` on PATH",
                     program.command
                 );
                 plan.skip(target.agent, target.path, &error);
@@ -102,7 +107,7 @@ pub fn plan_install(
             .iter()
             .any(|refusal| refusal.agent == agent.flavor)
         {
-            // Half of it would be of no use.
+            // A partial installation would not work.
             plan.changes.truncate(changes_before);
         }
         if plan.changes.len() > changes_before {
@@ -113,19 +118,22 @@ pub fn plan_install(
     plan
 }
 
-/// Plans what taking our entries out changes: in the files that the record knows, and in those of the
-/// agents where we would have put them.
-pub fn plan_removal(
+/// Plans the removal of our entries, from the files in the manifest and from the files in which
+/// they would be installed.
+pub(crate) fn plan_removal(
     agents: &[&'static Integration],
     places: &AgentEnv,
     program: &Program,
-    record: &InstallManifest,
+    manifest: &InstallManifest,
     home: &Path,
 ) -> anyhow::Result<InstallPlan> {
     let mut plan = InstallPlan::default();
     for agent in agents {
         let name = agent.flavor.name();
-        let known = record.files.iter().filter(|(_, entry)| entry.agent == name);
+        let known = manifest
+            .files
+            .iter()
+            .filter(|(_, entry)| entry.agent == name);
         let mut paths: Vec<_> = known.map(|(path, _)| path.clone()).collect();
         for target in agent.targets(places, program) {
             if !paths.contains(&target.path) {
@@ -133,11 +141,12 @@ pub fn plan_removal(
             }
         }
         for path in paths {
-            plan.add_removal(agent.flavor, path, record, home)?;
+            plan.add_removal(agent.flavor, path, manifest, home)?;
         }
         if agent.has_plugin(places) {
             plan.notes.push(format!(
-                "{}: its plugin `throughline` stays; `{name} plugin uninstall throughline@throughline` takes it out.",
+                "{}: the plugin `throughline` is still installed; remove it with `{name} plugin \
+                 uninstall throughline@throughline`.",
                 agent.flavor.title()
             ));
         }
@@ -146,9 +155,9 @@ pub fn plan_removal(
 }
 
 impl InstallPlan {
-    fn add(&mut self, target: &InstallTarget, record: &InstallManifest) {
+    fn add(&mut self, target: &InstallTarget, manifest: &InstallManifest) {
         let planned = file::read(&target.path).and_then(|text| {
-            let entry = record.files.get(&target.path);
+            let entry = manifest.files.get(&target.path);
             Ok(plan::plan_file_install(target, text.as_deref(), entry)?)
         });
         match planned {
@@ -161,10 +170,10 @@ impl InstallPlan {
         &mut self,
         agent: Flavor,
         path: PathBuf,
-        record: &InstallManifest,
+        manifest: &InstallManifest,
         home: &Path,
     ) -> anyhow::Result<()> {
-        let entry = record.files.get(&path);
+        let entry = manifest.files.get(&path);
         let original = entry.and_then(|entry| entry.original.as_deref());
         let original = original
             .map(|name| InstallManifest::read_original(home, name))
@@ -195,8 +204,8 @@ impl InstallPlan {
     }
 }
 
-/// Says whether there is anything of ours in a file.
-pub fn has_our_entries(path: &Path) -> bool {
+/// Returns whether a file contains an entry of ours.
+pub(crate) fn has_our_entries(path: &Path) -> bool {
     let text = file::read(path).ok().flatten();
     text.is_some_and(|text| document::has_entries(&text, ConfigFormat::of(path)).unwrap_or(false))
 }

@@ -1,47 +1,47 @@
-//! What is to be changed, decided before anything is.
+//! Decides how each file changes, before anything is written.
 
 use std::path::PathBuf;
 
 use memory::Flavor;
 
 use super::document::{self, ConfigEditError, ConfigFormat, DesiredContent, MARKER};
-use super::record::{ManifestEntry, content_hash};
+use super::manifest::{ManifestEntry, content_hash};
 
-/// A file of an agent's configuration and what we want in it.
+/// A configuration file and the entries that it should contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InstallTarget {
-    pub agent: Flavor,
-    pub path: PathBuf,
-    pub desired: DesiredContent,
+pub(crate) struct InstallTarget {
+    pub(crate) agent: Flavor,
+    pub(crate) path: PathBuf,
+    pub(crate) desired: DesiredContent,
 }
 
-/// A file that changes.
+/// A planned change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigFileChange {
-    pub agent: Flavor,
-    pub path: PathBuf,
-    /// `None`: there is no file.
-    pub before: Option<String>,
-    /// `None`: there shall be none.
-    pub after: Option<String>,
-    pub original: OriginalCopy,
-    /// The members that are ours to take away again.
-    pub created_members: Vec<String>,
+pub(crate) struct ConfigFileChange {
+    pub(crate) agent: Flavor,
+    pub(crate) path: PathBuf,
+    /// `None` if the file does not exist.
+    pub(crate) before: Option<String>,
+    /// `None` if the file is to be deleted.
+    pub(crate) after: Option<String>,
+    pub(crate) original: OriginalCopy,
+    /// The members that we create, and that `uninstall` may remove.
+    pub(crate) created_members: Vec<String>,
 }
 
-/// What is kept as the file's original.
+/// What happens to the saved original of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OriginalCopy {
-    /// This text; without one, that there was no file.
+pub(crate) enum OriginalCopy {
+    /// Save this text, or with `None` that the file did not exist.
     Save(Option<String>),
-    /// What is kept already.
+    /// Keep the original that is saved already.
     Unchanged,
-    /// Nothing any more.
+    /// Delete the saved original.
     Discard,
 }
 
-/// Decides what putting our entries into a file changes; `None` when they are there.
-pub fn plan_file_install(
+/// Plans the installation into a file. Returns `None` if our entries are already there.
+pub(crate) fn plan_file_install(
     target: &InstallTarget,
     text: Option<&str>,
     entry: Option<&ManifestEntry>,
@@ -58,7 +58,8 @@ pub fn plan_file_install(
     if format == ConfigFormat::WholeFile && text.is_some() && !is_ours {
         return Err(ConfigEditError::ForeignFile);
     }
-    let bare = document::remove_entries(now, format, entry.map(|entry| entry.made.as_slice()))?;
+    let without_ours =
+        document::remove_entries(now, format, entry.map(|entry| entry.made.as_slice()))?;
     let is_untouched = entry.is_some_and(|entry| entry.after == content_hash(now));
     let keep = if is_untouched {
         OriginalCopy::Unchanged
@@ -66,32 +67,32 @@ pub fn plan_file_install(
         OriginalCopy::Save(None)
     } else {
         let was_made = entry.is_some_and(|entry| entry.original.is_none())
-            && document::is_empty_document(&bare, format);
-        OriginalCopy::Save(text.filter(|_| !was_made).map(|_| bare.clone()))
+            && document::is_empty_document(&without_ours, format);
+        OriginalCopy::Save(text.filter(|_| !was_made).map(|_| without_ours.clone()))
     };
     Ok(Some(ConfigFileChange {
         agent: target.agent,
         path: target.path.clone(),
         before: text.map(str::to_owned),
-        after: Some(document::add_entries(&bare, &target.desired)?),
+        after: Some(document::add_entries(&without_ours, &target.desired)?),
         original: keep,
-        created_members: document::missing_members(&bare, &target.desired)?,
+        created_members: document::missing_members(&without_ours, &target.desired)?,
     }))
 }
 
-/// A file and what is known of it, for taking our entries out.
+/// A file and what the manifest knows of it, for the removal of our entries.
 #[derive(Debug)]
-pub struct InstalledFile<'a> {
-    pub agent: Flavor,
-    pub path: PathBuf,
-    pub text: Option<String>,
-    pub entry: Option<&'a ManifestEntry>,
-    /// The text from before, where there was one.
-    pub original: Option<String>,
+pub(crate) struct InstalledFile<'a> {
+    pub(crate) agent: Flavor,
+    pub(crate) path: PathBuf,
+    pub(crate) text: Option<String>,
+    pub(crate) entry: Option<&'a ManifestEntry>,
+    /// The saved original, if the file existed before.
+    pub(crate) original: Option<String>,
 }
 
-/// Decides what taking our entries out of a file changes; `None` when there is nothing of ours.
-pub fn plan_file_removal(
+/// Plans the removal of our entries from a file. Returns `None` if there are none.
+pub(crate) fn plan_file_removal(
     installed: &InstalledFile<'_>,
 ) -> Result<Option<ConfigFileChange>, ConfigEditError> {
     let Some(now) = &installed.text else {
@@ -111,9 +112,9 @@ pub fn plan_file_removal(
         return Ok(Some(change(installed.original.clone())));
     }
     if format == ConfigFormat::WholeFile {
-        // Somebody has made it their own.
-        let changed = entry.is_some() || now.starts_with(MARKER);
-        return if changed {
+        // The user has changed our file; do not delete their changes.
+        let is_changed = entry.is_some() || now.starts_with(MARKER);
+        return if is_changed {
             Err(ConfigEditError::ForeignFile)
         } else {
             Ok(None)

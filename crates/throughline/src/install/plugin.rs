@@ -1,4 +1,4 @@
-//! The plugin, which lies in this program and is written out on demand.
+//! The plugin, which is compiled into the program and written out on request.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ macro_rules! file {
     };
 }
 
-/// Every file of the plugin, by its path below the folder.
-pub const PLUGIN_FILES: &[(&str, &str)] = &[
+/// The files of the plugin, with their paths in its folder.
+pub(crate) const PLUGIN_FILES: &[(&str, &str)] = &[
     file!("README.md"),
     file!(".claude-plugin/marketplace.json"),
     file!("plugins/throughline/.claude-plugin/plugin.json"),
@@ -27,8 +27,8 @@ pub const PLUGIN_FILES: &[(&str, &str)] = &[
     ("opencode/throughline.js", PLUGIN_SCRIPT),
 ];
 
-/// Writes the plugin into a folder, over an earlier one.
-pub fn write_plugin_files(folder: &Path) -> anyhow::Result<()> {
+/// Writes the plugin to a folder, and overwrites an earlier version.
+pub(crate) fn write_plugin_files(folder: &Path) -> anyhow::Result<()> {
     for (name, text) in PLUGIN_FILES {
         let path = folder.join(name);
         let failed = || format!("cannot write {}", path.display());
@@ -47,7 +47,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::install::ours;
+    use crate::install::our_entries;
 
     fn json(name: &str) -> Value {
         let (_, text) = PLUGIN_FILES.iter().find(|(path, _)| *path == name).unwrap();
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_folder_is_in_the_program() {
+    fn every_file_of_the_folder_is_compiled_in() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin");
         let mut found = BTreeSet::new();
         let mut folders = vec![root.clone()];
@@ -92,7 +92,7 @@ mod tests {
         }
     }
 
-    /// The events that an agent knows: those of Claude Code that Codex CLI has too.
+    /// The hook events that both Claude Code and Codex CLI know.
     const SHARED: &[&str] = &[
         "SessionStart",
         "UserPromptSubmit",
@@ -125,7 +125,7 @@ mod tests {
         ] {
             let hooks = json(name);
             let events = hooks["hooks"].as_object().unwrap();
-            let found = ours::find_our_hooks(&hooks);
+            let found = our_entries::find_our_hooks(&hooks);
             assert_eq!(found.len(), events.len(), "{name}");
             for event in events.keys() {
                 assert!(known.contains(&event.as_str()), "{name} {event}");
@@ -140,7 +140,7 @@ mod tests {
             "gemini/gemini-extension.json",
         ] {
             let server = &json(name)["mcpServers"]["throughline"];
-            assert!(ours::is_our_server(server), "{name}");
+            assert!(our_entries::is_our_server(server), "{name}");
             assert_eq!(server["args"][0], "mcp");
         }
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_plugin_is_written_over() {
+    fn an_earlier_version_is_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         write_plugin_files(dir.path()).unwrap();
         std::fs::write(dir.path().join("README.md"), "old").unwrap();

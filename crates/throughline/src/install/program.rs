@@ -1,56 +1,56 @@
-//! How agents are told to start us.
+//! The command with which agents run this program.
 
 use std::path::{Path, PathBuf};
 
 use crate::environment::Environment;
 use crate::output::shell;
 
-/// The word by which agents start Throughline, and why that one.
+/// The command that is written into configuration files, and the reason for choosing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    pub command: String,
-    pub reason: String,
+pub(crate) struct Program {
+    pub(crate) command: String,
+    pub(crate) reason: String,
 }
 
 impl Program {
-    /// A bare name survives updates that move the program, and Codex CLI asks for trust again whenever
-    /// the command changes; so the path is written only where the name would not be found.
-    pub fn of(environment: &Environment) -> Self {
-        let own = environment.program.as_deref();
-        match (find_on_path("throughline", &environment.path), own) {
-            (Some(found), own) => Self {
+    /// Chooses the bare name if it is on PATH: it survives updates that move the program, and Codex
+    /// CLI asks for trust again whenever the command changes. Otherwise chooses the full path.
+    pub(crate) fn of(environment: &Environment) -> Self {
+        let this = environment.program.as_deref();
+        match (find_on_path("throughline", &environment.path), this) {
+            (Some(found), this) => Self {
                 command: "throughline".to_owned(),
-                reason: if own.is_none_or(|own| is_same_file(&found, own)) {
-                    "it is on PATH".to_owned()
+                reason: if this.is_none_or(|this| is_same_file(&found, this)) {
+                    "found on PATH".to_owned()
                 } else {
                     format!(
-                        "it is on PATH, as {}, which is not this program",
+                        "found on PATH as {}, which is not this program",
                         found.display()
                     )
                 },
             },
-            (None, Some(own)) => Self {
-                command: own.display().to_string(),
+            (None, Some(this)) => Self {
+                command: this.display().to_string(),
                 reason:
-                    "throughline is not on PATH; put it there and run this again, and the command \
-                      stays the same when the program moves"
+                    "throughline is not on PATH; add it and run this command again, so that the hooks \
+                      keep working when the program moves"
                         .to_owned(),
             },
             (None, None) => Self {
                 command: "throughline".to_owned(),
-                reason: "where this program lies is unknown; put it on PATH".to_owned(),
+                reason: "the path of this program is unknown; add it to PATH".to_owned(),
             },
         }
     }
 
-    /// Says whether what we write would be known as ours again.
-    pub fn is_recognised(&self) -> bool {
+    /// Returns whether entries with this command would be recognised as ours.
+    pub(crate) fn is_recognised(&self) -> bool {
         let name = Path::new(&self.command).file_stem();
         name.is_some_and(|name| name == "throughline")
     }
 
     /// Returns the command line of a hook.
-    pub fn hook_command(&self, arguments: &str) -> String {
+    pub(crate) fn hook_command(&self, arguments: &str) -> String {
         let word = if cfg!(windows) {
             format!("\"{}\"", self.command)
         } else {
@@ -61,7 +61,7 @@ impl Program {
 }
 
 /// Returns the first program of that name on PATH.
-pub fn find_on_path(name: &str, path: &[PathBuf]) -> Option<PathBuf> {
+pub(crate) fn find_on_path(name: &str, path: &[PathBuf]) -> Option<PathBuf> {
     let suffix = std::env::consts::EXE_SUFFIX;
     path.iter()
         .map(|folder| folder.join(format!("{name}{suffix}")))

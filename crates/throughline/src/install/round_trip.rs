@@ -1,4 +1,4 @@
-//! Whatever the configuration: in, in again, out.
+//! Property tests: for any configuration, install, install again and uninstall restore the file.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::document::{self, ConfigFormat, DesiredContent, DesiredEntry};
 use super::json::edit;
 use super::json::scan::scan;
+use super::manifest::{ManifestEntry, content_hash};
 use super::plan::{self, ConfigFileChange, InstallTarget, InstalledFile, OriginalCopy};
-use super::record::{ManifestEntry, content_hash};
 
 fn hook(event: &'static str) -> DesiredEntry {
     DesiredEntry::Hook {
@@ -47,7 +47,7 @@ fn toml_target() -> InstallTarget {
     }
 }
 
-/// Returns what the record says after a change.
+/// Returns the manifest entry after a change, and the saved original.
 fn entry(change: &ConfigFileChange) -> (ManifestEntry, Option<String>) {
     let OriginalCopy::Save(original) = change.original.clone() else {
         panic!("a first change keeps its original");
@@ -78,7 +78,7 @@ fn remove(
     plan::plan_file_removal(&installed).unwrap().unwrap().after
 }
 
-/// Installs, installs again, and uninstalls with the record.
+/// Installs, installs again, and uninstalls with the manifest entry.
 fn check(target: &InstallTarget, text: Option<&str>) -> Result<(), TestCaseError> {
     let Ok(Some(change)) = plan::plan_file_install(target, text, None) else {
         return Err(TestCaseError::fail("refused"));
@@ -93,7 +93,7 @@ fn check(target: &InstallTarget, text: Option<&str>) -> Result<(), TestCaseError
     Ok(())
 }
 
-/// What may stand between tokens.
+/// Whitespace and comments between tokens.
 fn trivia() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => Just(String::new()),
@@ -209,7 +209,7 @@ fn toml() -> impl Strategy<Value = String> {
     })
 }
 
-/// Returns the remarks in a text.
+/// Counts the comments in a text.
 fn remarks(text: &str) -> usize {
     text.matches("remark").count() + text.matches("// mine").count()
 }
@@ -227,7 +227,7 @@ proptest! {
         check(&toml_target(), Some(&text))?;
     }
 
-    /// Nobody knows how it was, so the bytes may differ; what they say may not.
+    /// Without the original the bytes may differ, but not the values and the comments.
     #[test]
     fn without_the_original_the_meaning_comes_back(text in configuration()) {
         let target = json_target();
@@ -241,14 +241,14 @@ proptest! {
     }
 
     #[test]
-    fn what_the_user_adds_meanwhile_stays(text in configuration(), rewritten in any::<bool>()) {
+    fn additions_of_the_user_are_kept(text in configuration(), rewritten in any::<bool>()) {
         let target = json_target();
         let change = plan::plan_file_install(&target, Some(&text), None).unwrap().unwrap();
         let (entry, original) = entry(&change);
         let mut edited = edit::set(change.after.as_ref().unwrap(), &["mine"], "[1]").unwrap();
         edited = edit::append(&edited, &["hooks", "Stop"], "{\"command\":\"mine\"}").unwrap();
         if rewritten {
-            // As agents do that write their configuration themselves.
+            // Some agents rewrite their configuration files.
             edited = serde_json::to_string_pretty(&scan(&edited).unwrap().to_value()).unwrap();
         }
         let back = remove(&target, &edited, Some(&entry), original).unwrap();
@@ -267,7 +267,7 @@ proptest! {
     }
 
     #[test]
-    fn toml_edits_of_the_user_stay(text in toml()) {
+    fn toml_additions_of_the_user_are_kept(text in toml()) {
         let target = toml_target();
         let change = plan::plan_file_install(&target, Some(&text), None).unwrap().unwrap();
         let (entry, original) = entry(&change);
@@ -281,7 +281,7 @@ proptest! {
 }
 
 #[test]
-fn where_there_was_no_file_there_is_none_again() {
+fn a_created_file_is_deleted_again() {
     for target in [json_target(), toml_target()] {
         check(&target, None).unwrap();
     }
@@ -305,17 +305,22 @@ fn entries_of_an_older_release_are_replaced() {
         .unwrap();
     let after = change.after.unwrap();
     let value = scan(&after).unwrap().to_value();
-    assert_eq!(super::ours::find_our_hooks(&value).len(), 2, "{after}");
+    assert_eq!(
+        super::our_entries::find_our_hooks(&value).len(),
+        2,
+        "{after}"
+    );
     assert_eq!(value["hooks"]["Stop"].as_array().unwrap().len(), 1);
     assert_eq!(value["mcpServers"]["throughline"]["command"], "throughline");
     let bare = document::remove_entries(&after, ConfigFormat::Json, None).unwrap();
     let value = scan(&bare).unwrap().to_value();
-    let lint = json!({"hooks": {"Notification": [{"hooks": [{"type": "command", "command": "lint"}]}]}, "version": 1});
+    let lint = json!({"type": "command", "command": "lint"});
+    let lint = json!({"hooks": {"Notification": [{"hooks": [lint]}]}, "version": 1});
     assert_eq!(value, lint);
 }
 
 #[test]
-fn hooks_that_somebody_put_into_our_file_stay_with_what_they_need() {
+fn hooks_of_the_user_in_our_file_are_kept() {
     let target = json_target();
     let change = plan::plan_file_install(&target, None, None)
         .unwrap()
@@ -329,7 +334,7 @@ fn hooks_that_somebody_put_into_our_file_stay_with_what_they_need() {
 }
 
 #[test]
-fn somebody_elses_server_of_our_name_is_left_alone() {
+fn a_server_of_another_program_is_not_changed() {
     let text = r#"{"mcpServers": {"throughline": {"url": "http://127.0.0.1:1/mcp"}}}"#;
     let refused = plan::plan_file_install(&json_target(), Some(text), None).unwrap_err();
     assert_eq!(refused, document::ConfigEditError::ForeignServer);

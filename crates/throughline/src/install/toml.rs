@@ -1,35 +1,36 @@
-//! TOML configuration, changed in place: one table of ours, `[mcp_servers.throughline]`.
+//! Adds the table `[mcp_servers.throughline]` to a TOML text and removes it, and keeps every other
+//! byte.
 
 use std::ops::Range;
 
 use toml_edit::{Document, Item, Key, Table};
 
-/// The table that holds the servers, in every agent that writes TOML.
+/// The table of MCP servers, in all agents that use TOML.
 const SERVERS_TABLE: &str = "mcp_servers";
 
-/// Why a text cannot be changed as wanted.
+/// Why a text cannot be changed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TomlEditError {
+pub(crate) enum TomlEditError {
     #[error("{0}")]
     Malformed(String),
-    #[error("`{SERVERS_TABLE}` is not written as tables of its own")]
+    #[error("`{SERVERS_TABLE}` is an inline table")]
     InlineTable,
 }
 
-/// Says whether our server is there, started by this program.
-pub fn has_server_for(text: &str, program: &str) -> Result<bool, TomlEditError> {
+/// Returns whether our server is there and starts this program.
+pub(crate) fn has_server_for(text: &str, program: &str) -> Result<bool, TomlEditError> {
     let document = parse(text)?;
     let command = server(&document).and_then(|item| item.get("command"));
     Ok(command.and_then(Item::as_str) == Some(program))
 }
 
-/// Says whether there is any server of our name.
-pub fn has_server(text: &str) -> Result<bool, TomlEditError> {
+/// Returns whether there is a server with our name.
+pub(crate) fn has_server(text: &str) -> Result<bool, TomlEditError> {
     Ok(server(&parse(text)?).is_some())
 }
 
 /// Adds our server at the end.
-pub fn add_server(text: &str, program: &str) -> Result<String, TomlEditError> {
+pub(crate) fn add_server(text: &str, program: &str) -> Result<String, TomlEditError> {
     parse(text)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let program = toml_edit::Value::from(program);
@@ -56,8 +57,8 @@ pub fn add_server(text: &str, program: &str) -> Result<String, TomlEditError> {
     }
 }
 
-/// Takes our server out, whoever wrote it and whatever was added to it.
-pub fn remove_server(text: &str) -> Result<String, TomlEditError> {
+/// Removes our server, with everything that was added to its table.
+pub(crate) fn remove_server(text: &str) -> Result<String, TomlEditError> {
     let document = parse(text)?;
     let Some((key, item)) = entry(&document) else {
         return Ok(text.to_owned());
@@ -95,7 +96,7 @@ fn entry<'d>(document: &'d Document<&str>) -> Option<(&'d Key, &'d Item)> {
     servers.get_key_value("throughline")
 }
 
-/// Finds the lines of an entry: those of its table, of the tables below it, or of its value.
+/// Collects the lines of an entry: those of its table, of the tables below it, or of its value.
 fn collect_blocks(text: &str, key: &Key, item: &Item, blocks: &mut Vec<Range<usize>>) {
     let starts = key.span().map(|span| span.start);
     match item {
@@ -128,7 +129,7 @@ fn child_items(table: &Table) -> impl Iterator<Item = (&Key, &Item)> {
         .filter_map(|(name, _)| table.get_key_value(name))
 }
 
-/// Returns the lines from a table's header to the last value that stands under it.
+/// Returns the lines from the header of a table to its last value.
 fn table_lines(text: &str, header: Option<usize>, table: &Table) -> Option<Range<usize>> {
     if table.is_implicit() {
         return None;
@@ -142,7 +143,7 @@ fn table_lines(text: &str, header: Option<usize>, table: &Table) -> Option<Range
     Some(whole_lines(text, header..ends.max().unwrap_or(header)))
 }
 
-/// Widens a span to whole lines.
+/// Extends a span to whole lines.
 fn whole_lines(text: &str, span: Range<usize>) -> Range<usize> {
     let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[span.end..]
@@ -151,13 +152,13 @@ fn whole_lines(text: &str, span: Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// Takes lines out, and the blank one before them where another or nothing follows.
+/// Removes lines, and the blank line before them if a blank line or nothing follows.
 fn remove_lines(text: &str, block: Range<usize>) -> String {
     let (before, after) = (&text[..block.start], &text[block.end..]);
-    let parted = after.is_empty() || after.starts_with(['\n', '\r']);
+    let is_separated = after.is_empty() || after.starts_with(['\n', '\r']);
     let before = ["\r\n", "\n"].into_iter().find_map(|newline| {
         let shorter = before.strip_suffix(newline)?;
-        (parted && (shorter.ends_with('\n') || shorter.trim().is_empty())).then_some(shorter)
+        (is_separated && (shorter.ends_with('\n') || shorter.trim().is_empty())).then_some(shorter)
     });
     [before.unwrap_or(&text[..block.start]), after].concat()
 }
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_comes_and_goes() {
+    fn the_server_is_added_and_removed() {
         let after = check("# mine\nmodel = \"m\" # why\n\n[mcp_servers.other]\ncommand = 'x'\n");
         let ours = "\n[mcp_servers.throughline]\ncommand = \"throughline\"\nargs = [\"mcp\"]\n";
         assert!(after.ends_with(ours), "{after}");
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_around_it_stays_and_what_was_added_to_it_goes() {
+    fn only_the_table_of_the_server_is_removed() {
         let after = add_server("a = 1\n", "throughline").unwrap();
         let edited = format!(
             "# first\n{after}enabled = true # ours\n\n[mcp_servers.throughline.env]\nX = \"1\"\n\n[zzz]\nb = 2\n"
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_added_to_is_refused() {
+    fn an_inline_table_is_refused() {
         let refused = |text| add_server(text, "throughline").unwrap_err();
         assert_eq!(
             refused("mcp_servers = { x = { command = 'x' } }\n"),

@@ -1,18 +1,26 @@
-//! How things are said. Data goes to standard output, talk to standard error.
+//! Output to people and programs. Data goes to standard output, messages go to standard error.
 
-pub mod shell;
-pub mod table;
-pub mod text;
-pub mod time;
+pub(crate) mod progress;
+pub(crate) mod shell;
+pub(crate) mod table;
+pub(crate) mod text;
+pub(crate) mod time;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use self::text::sanitize;
 
-/// How a command ended.
+/// Formats a message and prints it to standard error, as [`say`] does.
+macro_rules! say {
+    ($($message:tt)*) => {
+        $crate::output::say(&std::fmt::format(format_args!($($message)*)))
+    };
+}
+
+/// How a command ended. The exit status is part of the interface: scripts rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub(crate) enum Exit {
     Done,
     NothingFound,
     Failed,
@@ -30,11 +38,11 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error together with the way out of it.
+/// An error with a hint on how to resolve it.
 #[derive(Debug)]
-pub struct HintedError {
-    pub error: String,
-    pub hint: String,
+pub(crate) struct HintedError {
+    pub(crate) error: String,
+    pub(crate) hint: String,
 }
 
 impl std::fmt::Display for HintedError {
@@ -45,8 +53,8 @@ impl std::fmt::Display for HintedError {
 
 impl std::error::Error for HintedError {}
 
-/// Returns an error that says what to do.
-pub fn error_with_hint(error: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+/// Returns an error with a hint on what to do next.
+pub(crate) fn error_with_hint(error: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
     HintedError {
         error: error.into(),
         hint: hint.into(),
@@ -54,13 +62,13 @@ pub fn error_with_hint(error: impl Into<String>, hint: impl Into<String>) -> any
     .into()
 }
 
-/// Prints an error, its causes and the way out of it, and returns the exit status.
-pub fn report_error(error: &anyhow::Error) -> Exit {
-    // The reader of a pipe has left (`throughline show X | head`): nothing is wrong.
+/// Prints an error, its causes and a hint, and returns the exit status.
+pub(crate) fn report_error(error: &anyhow::Error) -> Exit {
+    // The reader of a pipe has closed it, as in `throughline show X | head`; that is not an error.
     if error.chain().any(is_broken_pipe) {
         return Exit::Done;
     }
-    say(&format!("error: {}", sanitize(&error_message(error))));
+    say!("error: {}", sanitize(&error_message(error)));
     let known = error
         .chain()
         .find_map(|cause| cause.downcast_ref::<HintedError>());
@@ -68,14 +76,15 @@ pub fn report_error(error: &anyhow::Error) -> Exit {
         .map(|known| known.hint.clone())
         .or_else(|| hint_for(error))
     {
-        say(&format!("hint: {}", sanitize(&hint)));
+        say!("hint: {}", sanitize(&hint));
     }
     Exit::Failed
 }
 
-/// Prints what is wrong with the command line, or the help that was asked for, and returns the exit
-/// status. An argument that a terminal would obey is made harmless; then there are no colours.
-pub fn report_usage_error(error: &clap::Error) -> ExitCode {
+/// Prints an error in the command line, or the help that was asked for, and returns the exit
+/// status. If an argument contains control characters, they are replaced and the message has no
+/// colors.
+pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     let plain = error.render().to_string();
     let printed = if sanitize(&plain) == plain {
         error.print()
@@ -90,8 +99,8 @@ pub fn report_usage_error(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Returns an error with its causes. Many errors tell their cause themselves, and what stands in the
-/// message already is not told again.
+/// Returns the message of an error with its causes. Many errors already contain the text of their
+/// cause, which is then not repeated.
 fn error_message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -116,45 +125,50 @@ fn hint_for(error: &anyhow::Error) -> Option<String> {
         .find_map(|cause| cause.downcast_ref::<store::Error>())?;
     match cause {
         store::Error::TooNew { .. } => {
-            Some("update throughline, or use another folder with --home".to_owned())
+            Some("update throughline, or choose another folder with --home".to_owned())
         }
         store::Error::NotAStore { .. } => Some(
-            "if it was one, `throughline doctor --repair` salvages it; else move that file away, or \
-             use another folder with --home"
+            "if it is a damaged store, run `throughline doctor --repair`; otherwise move the file \
+             away, or choose another folder with --home"
                 .to_owned(),
         ),
         store::Error::InUse { .. } => {
-            Some("wait for the other throughline, or stop it, and try again".to_owned())
+            Some("wait for the other throughline process or stop it, then try again".to_owned())
         }
-        store::Error::UnsafeFolder { fix, .. } => Some(format!("run `{fix}`, or use another folder with --home")),
+        store::Error::UnsafeFolder { fix, .. } => Some(format!(
+            "run `{fix}`, or choose another folder with --home"
+        )),
         store::Error::IsAnExport { path } => {
-            Some(format!("`throughline import {}` reads it", path.display()))
+            Some(format!(
+            "use `throughline import {}` instead",
+            path.display()
+        ))
         }
-        store::Error::NotAFile { .. } => Some("name a file that `throughline backup` wrote".to_owned()),
+        store::Error::NotAFile { .. } => Some("give a file that `throughline backup` wrote".to_owned()),
         store::Error::ForeignSchema { .. } => Some(
-            "it was changed after `throughline backup` wrote it, or comes from somewhere else; the \
-             store is as it was"
+            "it was changed after `throughline backup` wrote it, or was not written by it; the store \
+             was not changed"
                 .to_owned(),
         ),
-        store::Error::AlreadyExists { .. } => Some("name another file".to_owned()),
-        store::Error::InvalidFile { .. } => Some("the store is as it was".to_owned()),
+        store::Error::AlreadyExists { .. } => Some("choose another file".to_owned()),
+        store::Error::InvalidFile { .. } => Some("the store was not changed".to_owned()),
         store::Error::Encryption(error) => hint_for_key(error),
         cause if cause.is_corrupt() => Some(
-            "`throughline doctor --repair` salvages what can be read, and keeps the damaged file"
+            "run `throughline doctor --repair`; it recovers what can be read and keeps the damaged file"
                 .to_owned(),
         ),
         cause if cause.is_disk_full() => {
-            Some("nothing is lost: free some space and run the command again".to_owned())
+            Some("no stored data was lost; free some space and run the command again".to_owned())
         }
         cause if cause.is_disk_failure() => Some(
-            "the disk, a quota or a limit refused; nothing that was stored is lost: see to it and \
-             run the command again"
+            "the disk failed, or a quota or limit was reached; no stored data was lost. Resolve that \
+             and run the command again"
                 .to_owned(),
         ),
         cause if cause.is_read_only() => {
-            Some("check the owner and the permissions of the folder and of what is in it".to_owned())
+            Some("check the owner and the permissions of the folder and the files in it".to_owned())
         }
-        store::Error::Io { .. } => Some("check the folder's owner and permissions".to_owned()),
+        store::Error::Io { .. } => Some("check the owner and the permissions of the folder".to_owned()),
         _ => None,
     }
 }
@@ -163,20 +177,18 @@ fn hint_for_key(error: &store::encryption::EncryptionError) -> Option<String> {
     use store::encryption::EncryptionError;
     let hint = match error {
         EncryptionError::NotBuilt { .. } => {
-            "build Throughline with its feature `encryption`, as docs/design/encryption.md says"
+            "build Throughline with the feature `encryption`; see docs/design/encryption.md"
         }
         EncryptionError::NoKey { .. } => {
-            "`throughline key --take-from FILE` opens it with a copy of the key; if there is none \
-             left, move the store away and `throughline ingest` reads the agents' logs again"
+            "run `throughline key --take-from FILE` with a copy of the key; without a copy, move the \
+             store away and run `throughline ingest` to read the agents' logs again"
         }
-        EncryptionError::WrongKey { .. } => {
-            "nothing was changed; name the file that holds the right key"
-        }
+        EncryptionError::WrongKey { .. } => "nothing was changed; give the file with the right key",
         EncryptionError::KeyFile { .. } => {
-            "a key file is readable by its owner alone and lies outside of the store's folder"
+            "a key file must be readable by its owner only and outside of the store's folder"
         }
         EncryptionError::Keychain(_) => {
-            "a machine without a desktop often has no keychain: use --key-file FILE"
+            "machines without a desktop often have no keychain; use --key-file FILE"
         }
         EncryptionError::NoRandomness(_) => return None,
     };
@@ -184,19 +196,19 @@ fn hint_for_key(error: &store::encryption::EncryptionError) -> Option<String> {
 }
 
 /// Prints a message to standard error. Messages quote file names, arguments and text from logs, so
-/// control characters are replaced here, once for all of them.
-pub fn say(text: &str) {
+/// this is the one place that replaces control characters.
+pub(crate) fn say(text: &str) {
     say_styled(&sanitize(text));
 }
 
-/// Prints a message that holds colour codes. Its author has made the quoted parts safe.
-pub fn say_styled(text: &str) {
-    // With standard error closed there is no way left to report that.
-    let _unwritable = writeln!(io::stderr(), "{text}");
+/// Prints a message that contains color codes. The caller has sanitized the quoted parts.
+pub(crate) fn say_styled(text: &str) {
+    // If standard error is closed, there is no way to report that.
+    writeln!(io::stderr(), "{text}").ok();
 }
 
-/// Prints a value as JSON on a line of its own.
-pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+/// Prints a value as one line of JSON to standard output.
+pub(crate) fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, value)?;
     writeln!(out)?;

@@ -1,8 +1,8 @@
-//! Words as a shell reads them.
+//! Quoting for shells.
 
-/// Returns a word that a POSIX shell takes for exactly this text. What a terminal would obey or
-/// hide is written out as `$'…'`, which bash, zsh and ksh read back.
-pub fn quote(word: &str) -> String {
+/// Quotes a word so that a POSIX shell reads exactly this text. Control characters and invisible
+/// characters are escaped as `$'…'`, which bash, zsh and ksh support.
+pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -12,11 +12,11 @@ pub fn quote(word: &str) -> String {
     }
     let mut quoted = String::from("$'");
     for c in word.chars() {
-        let shown =
+        let is_visible =
             c == '\u{fffd}' || super::text::sanitize(c.encode_utf8(&mut [0; 4])) == c.to_string();
         match c {
             '\'' | '\\' => quoted.extend(['\\', c]),
-            c if shown && !matches!(c, '\n' | '\t') => quoted.push(c),
+            c if is_visible && !matches!(c, '\n' | '\t') => quoted.push(c),
             c => {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
                     quoted += &format!("\\{byte:03o}");
@@ -54,7 +54,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "asks a shell what it reads")]
+    #[expect(clippy::disallowed_methods, reason = "the test runs a shell")]
     fn a_shell_reads_them_back() {
         for (word, _) in WORDS {
             let script = format!("printf %s {}", quote(word));

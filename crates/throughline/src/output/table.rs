@@ -1,7 +1,7 @@
-//! Columns that line up.
+//! Tables, and the formatting of their cells.
 
-/// Returns rows as text, each column as wide as its widest cell.
-pub fn format_table(rows: &[Vec<String>]) -> String {
+/// Formats rows as text. Each column is as wide as its widest cell.
+pub(crate) fn format_table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter()
@@ -25,8 +25,8 @@ pub fn format_table(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Returns at most `chars_max` characters of a text, with a sign where it was cut.
-pub fn truncate(text: &str, chars_max: usize) -> String {
+/// Truncates a text to `chars_max` characters, of which the last is then an ellipsis.
+pub(crate) fn truncate(text: &str, chars_max: usize) -> String {
     if text.chars().count() <= chars_max {
         return text.to_owned();
     }
@@ -34,8 +34,8 @@ pub fn truncate(text: &str, chars_max: usize) -> String {
     format!("{head}…")
 }
 
-/// Returns a number of bytes as people write it.
-pub fn format_bytes(bytes: u64) -> String {
+/// Formats a number of bytes with a unit.
+pub(crate) fn format_bytes(bytes: u64) -> String {
     const UNITS: &[(&str, u64)] = &[("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     match UNITS.iter().find(|(_, size)| bytes >= *size) {
         Some((unit, size)) => format!("{:.1} {unit}", bytes as f64 / *size as f64),
@@ -43,12 +43,13 @@ pub fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// Returns a count with its noun: "1 record", "2 records".
-pub fn count(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
+/// Formats a count with its noun: "1 record", "2 records", "2 summaries".
+pub(crate) fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    match noun.strip_suffix('y') {
+        _ if number == 1 => format!("1 {noun}"),
+        Some(stem) => format!("{number} {stem}ies"),
+        None => format!("{number} {noun}s"),
     }
 }
 
@@ -69,6 +70,8 @@ mod tests {
         assert_eq!(format_bytes(1_250_000), "1.2 MB");
         assert_eq!(truncate("añb", 3), "añb");
         assert_eq!(truncate("añbc", 3), "añ…");
-        assert_eq!(count(1, "record"), "1 record");
+        assert_eq!(count(1_usize, "record"), "1 record");
+        assert_eq!(count(2_u64, "record"), "2 records");
+        assert_eq!(count(2_u64, "summary"), "2 summaries");
     }
 }

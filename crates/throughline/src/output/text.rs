@@ -1,4 +1,4 @@
-//! Text from logs, made fit for a terminal.
+//! Text for a terminal: colors, and the removal of what a terminal would interpret.
 
 use std::ops::Range;
 
@@ -7,31 +7,31 @@ const DIM: &str = "\x1b[2m";
 const MATCH: &str = "\x1b[1;31m";
 const PLAIN: &str = "\x1b[0m";
 
-/// How text is set off, or not at all.
+/// Highlights text with terminal codes if colors are enabled.
 #[derive(Clone, Copy, Debug)]
-pub struct TextStyle {
-    pub color: bool,
+pub(crate) struct TextStyle {
+    pub(crate) color: bool,
 }
 
 impl TextStyle {
-    pub fn bold(self, text: &str) -> String {
+    pub(crate) fn bold(self, text: &str) -> String {
         self.wrap(BOLD, text)
     }
 
-    pub fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.wrap(DIM, text)
     }
 
-    /// Sets off the given parts of a text.
-    pub fn highlight(self, text: &str, parts: &[Range<usize>]) -> String {
+    /// Highlights the given parts of a text.
+    pub(crate) fn highlight(self, text: &str, parts: &[Range<usize>]) -> String {
         let mut out = String::new();
-        let mut at = 0;
+        let mut end = 0;
         for part in parts {
-            out.push_str(&text[at..part.start]);
+            out.push_str(&text[end..part.start]);
             out.push_str(&self.wrap(MATCH, &text[part.clone()]));
-            at = part.end;
+            end = part.end;
         }
-        out.push_str(&text[at..]);
+        out.push_str(&text[end..]);
         out
     }
 
@@ -44,9 +44,9 @@ impl TextStyle {
     }
 }
 
-/// Takes out what a terminal would obey or hide: a log must not move the cursor, write the
-/// clipboard or reorder what is read.
-pub fn sanitize(text: &str) -> String {
+/// Replaces control characters and invisible formatting characters, so that a log cannot move the
+/// cursor, write the clipboard or reorder the text.
+pub(crate) fn sanitize(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => c,
@@ -60,7 +60,7 @@ pub fn sanitize(text: &str) -> String {
 }
 
 /// Indents every line.
-pub fn indent(text: &str, by: &str) -> String {
+pub(crate) fn indent(text: &str, by: &str) -> String {
     text.lines().map(|line| format!("{by}{line}\n")).collect()
 }
 
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_is_not_commanded() {
+    fn control_characters_are_replaced() {
         assert_eq!(
             sanitize("a\x1b]52;c;x\x07\tb\n\u{202e}"),
             "a\u{fffd}]52;c;x\u{fffd}\tb\n\u{fffd}"
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_are_set_off_only_in_colour() {
+    fn matches_are_highlighted_only_with_colors() {
         let shown = |color| TextStyle { color }.highlight("ab c", std::slice::from_ref(&(1..2)));
         assert_eq!(shown(false), "ab c");
         assert_eq!(shown(true), "a\x1b[1;31mb\x1b[0m c");

@@ -1,12 +1,12 @@
-//! Times as people say and read them.
+//! Parsing and formatting of times.
 
 use jiff::civil;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// Reads a time: `today`, `yesterday`, `2026-01-05`, `2026-01-05T09:00`, `2026-01-05T09:00:00Z`, or how long ago, such as
-/// `90m`, `12h`, `3d`, `2w`.
-pub fn parse_time(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
+/// Parses a time: `today`, `yesterday`, `2026-01-05`, `2026-01-05T09:00`, `2026-01-05T09:00:00Z`,
+/// or an age such as `90m`, `12h`, `3d`, `2w`.
+pub(crate) fn parse_time(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, String> {
     let text = text.trim();
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at);
@@ -35,14 +35,15 @@ pub fn parse_time(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timesta
             .compatible()
             .map_err(|error| error.to_string());
     }
-    ago(text).map(|ago| now - ago).ok_or_else(|| {
+    parse_age(text).map(|age| now - age).ok_or_else(|| {
         format!(
-            "{text:?} is not a time; write 2026-01-05, 2026-01-05T09:00, yesterday, or 90m, 12h, 3d, 2w ago"
+            "invalid time {text:?}; use 2026-01-05, 2026-01-05T09:00, yesterday, or an age such as \
+             90m, 12h, 3d, 2w"
         )
     })
 }
 
-fn ago(text: &str) -> Option<SignedDuration> {
+fn parse_age(text: &str) -> Option<SignedDuration> {
     let text = text.strip_suffix("ago").map_or(text, str::trim_end);
     let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
     let number: i64 = text[..unit_at].parse().ok()?;
@@ -60,8 +61,8 @@ fn ago(text: &str) -> Option<SignedDuration> {
     Some(SignedDuration::from_hours(hours))
 }
 
-/// Returns a time as `2026-01-05 09:00` where the reader is.
-pub fn format_time(at: Option<Timestamp>, zone: &TimeZone) -> String {
+/// Formats a time as `2026-01-05 09:00` in the given zone.
+pub(crate) fn format_time(at: Option<Timestamp>, zone: &TimeZone) -> String {
     at.map_or_else(
         || "unknown".to_owned(),
         |at| {
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_and_distances() {
+    fn dates_and_ages_are_parsed() {
         check("2026-01-04", Some("2026-01-04T00:00:00Z"));
         check("2026-01-04T10:30", Some("2026-01-04T10:30:00Z"));
         check("2026-01-04T10:30:00+01:00", Some("2026-01-04T09:30:00Z"));

@@ -156,7 +156,8 @@ fn a_record_goes_and_stays_away() {
     for word in words {
         assert!(!machine.holds(word), "{word}");
     }
-    // The title was the first prompt; a sweep of a log that grew, or lies elsewhere, brings nothing.
+    // The title was the first prompt; a sweep of a log that grew, or lies elsewhere, brings
+    // nothing.
     machine.ingest();
     let log = machine
         .logs()

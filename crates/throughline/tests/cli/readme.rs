@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::env::{TestEnv, repository};
 
-/// Commands that run everything, this test included, or build the program anew: `.ci/run` runs them.
+/// Commands that run everything, this test included, or build the program anew: `.ci/run` runs
+/// them.
 const RUN_BY_CI: &[&str] = &["./test", "./try"];
 
 #[test]

@@ -1,7 +1,7 @@
 //! Every command in a real terminal: a pseudo-terminal with colours, in the sizes people have.
 //!
-//! The tests run the program that Cargo built for them. `THROUGHLINE_TEST_PROGRAM` names another one,
-//! by which the release build is tested too.
+//! The tests run the program that Cargo built for them. `THROUGHLINE_TEST_PROGRAM` names another
+//! one, by which the release build is tested too.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -202,8 +202,8 @@ fn run_in_terminal(
     shown
 }
 
-/// Reads all that the terminal is sent. A program that does not end by itself is interrupted once it
-/// has printed something.
+/// Reads all that the terminal is sent. A program that does not end by itself is interrupted once
+/// it has printed something.
 fn read_until_closed(master: &mut File, child: &mut Child, is_endless: bool) -> String {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];

@@ -25,6 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "capture", "distill", "memory", "recall", "redact", "serve", "store",
         ],
     ),
+    ("eval", &["memory", "recall", "store"]),
     ("testkit", &["memory", "store"]),
 ];
 
@@ -35,7 +36,8 @@ const KNOWERS: &[(&str, &[&str])] = &[
     ("axum", &["serve"]),
     ("rmcp", &["serve"]),
     ("tokio", &["serve"]),
-    ("clap", &["throughline"]),
+    ("clap", &["eval", "throughline"]),
+    ("flate2", &["eval"]),
     ("indicatif", &["throughline"]),
     ("ctrlc", &["throughline"]),
 ];

@@ -1,4 +1,4 @@
-//! Which agents are told of Throughline, and what is in the way.
+//! Finds out into which agents Throughline is installed, and what keeps it from working there.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,16 +11,16 @@ use crate::install;
 use crate::install::program::Program;
 use crate::output::table::format_table;
 
-/// An agent of this machine that can be told of us.
+/// The state of one agent on this machine.
 #[derive(Serialize)]
-pub struct InstallStatus {
+pub(crate) struct InstallStatus {
     agent: Flavor,
-    /// The files that have something of ours.
+    /// The files that contain our entries.
     files: Vec<PathBuf>,
     obstacles: Vec<String>,
 }
 
-pub fn install_statuses(app: &App<'_>) -> Vec<InstallStatus> {
+pub(crate) fn install_statuses(app: &App<'_>) -> Vec<InstallStatus> {
     let places = &app.environment.places;
     let program = Program::of(app.environment);
     install::detect_agents(places, &app.environment.path)
@@ -38,11 +38,11 @@ pub fn install_statuses(app: &App<'_>) -> Vec<InstallStatus> {
         .collect()
 }
 
-pub fn print(out: &mut impl Write, installed: &[InstallStatus]) -> anyhow::Result<()> {
+pub(crate) fn print(out: &mut impl Write, installed: &[InstallStatus]) -> anyhow::Result<()> {
     if installed.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nTold of Throughline")?;
+    writeln!(out, "\nHooks and tools")?;
     let rows: Vec<_> = installed
         .iter()
         .map(|it| vec![format!("  {}", it.agent.title()), status_text(it)])
@@ -63,8 +63,8 @@ fn status_text(installed: &InstallStatus) -> String {
         .map(|path| path.display().to_string())
         .collect();
     if names.is_empty() {
-        "not told; `throughline install` does it".to_owned()
+        "not installed; run `throughline install`".to_owned()
     } else {
-        format!("told in {}", names.join(", "))
+        format!("installed in {}", names.join(", "))
     }
 }

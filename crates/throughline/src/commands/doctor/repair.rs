@@ -8,20 +8,20 @@ use store::{OpenMode, RepairReport, Store};
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
 use crate::output::table::count;
-use crate::output::{self, Exit, error_with_hint, say};
+use crate::output::{self, Exit, error_with_hint};
 
-/// Lines of a kind that are shown; --json shows them all.
+/// At most this many lines of each list are printed; --json prints all of them.
 const SHOWN_MAX: usize = 20;
 
-pub fn run(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
     if !app.has_store() {
         return Err(error_with_hint(
             format!("there is no store in {}", app.home.display()),
-            "`throughline ingest` makes one",
+            "run `throughline ingest` to create it",
         ));
     }
     if is_sound(app)? {
-        say("Nothing to repair: every text is as it was written.");
+        say!("Nothing to repair: the checksum of every text is correct.");
         return Ok(Exit::Done);
     }
     let repaired = store::repair(&app.home)
@@ -34,7 +34,7 @@ pub fn run(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Examines the store without touching it.
+/// Checks the store without changing it.
 fn is_sound(app: &App<'_>) -> anyhow::Result<bool> {
     match Store::open_with(&app.home, OpenMode::ReadOnly, &SystemKeychain) {
         Ok(store) => Ok(store.health(true).is_ok_and(|health| health.is_sound())),
@@ -48,12 +48,12 @@ fn print(repaired: &RepairReport) -> anyhow::Result<()> {
     writeln!(
         out,
         "Repaired: {} kept, {} lost.",
-        number(repaired.records, "record"),
+        count(repaired.records, "record"),
         repaired.lost_records
     )?;
     for (session, lost) in repaired.sessions.iter().take(SHOWN_MAX) {
         let session = output::text::sanitize(session);
-        writeln!(out, "  {session} lost {}", number(*lost, "record"))?;
+        writeln!(out, "  {session} lost {}", count(*lost, "record"))?;
     }
     print_more(&mut out, repaired.sessions.len())?;
     for id in repaired.lost_ids.iter().take(SHOWN_MAX) {
@@ -70,28 +70,28 @@ fn print(repaired: &RepairReport) -> anyhow::Result<()> {
     }
     writeln!(
         out,
-        "The damaged store is kept in {}",
+        "The damaged store is kept in {}.",
         repaired.quarantine.display()
     )?;
     if !repaired.gone.is_empty() {
         writeln!(
             out,
-            "Logs that are gone, so that what was lost of them stays lost:"
+            "The agents have deleted these logs, so their lost records cannot be recovered:"
         )?;
         print_paths(&mut out, &repaired.gone)?;
     }
     if !repaired.held_back.is_empty() {
         writeln!(
             out,
-            "The list of what was forgotten is damaged. These logs are not read again, because that \
-             could bring it back:"
+            "The list of forgotten records is damaged. These logs are not read again, because that \
+             could restore forgotten records:"
         )?;
         print_paths(&mut out, &repaired.held_back)?;
     }
     if !repaired.reread.is_empty() {
         writeln!(
             out,
-            "`throughline ingest` reads {} again, which may bring back what was lost.",
+            "Run `throughline ingest` to read {} again, which may recover lost records.",
             count(repaired.reread.len(), "log")
         )?;
     }
@@ -110,8 +110,4 @@ fn print_more(out: &mut impl Write, all: usize) -> anyhow::Result<()> {
         writeln!(out, "  and {} more", all - SHOWN_MAX)?;
     }
     Ok(())
-}
-
-fn number(number: u64, noun: &str) -> String {
-    count(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }

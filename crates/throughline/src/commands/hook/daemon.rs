@@ -1,34 +1,34 @@
-//! Whether a daemon answers in our place, and how one is started.
+//! Asks the daemon to answer a hook, and starts it if it is not running.
 
 use serve::client::{ClientError, HookCall};
 use serve::daemon::is_locked;
 use serve::hook::wire::HookReply;
 use store::Store;
 
-use super::tries;
-use super::work::HookInvocation;
+use super::invocation::HookInvocation;
+use super::start_backoff;
 
-/// The daemon is waited for alone for so much of the time that is left. After that the hook works on an
-/// answer of its own as well, and prints whichever comes first.
+/// The share of the remaining time during which only the daemon is waited for. After that the hook
+/// also computes an answer itself, and prints the first of the two.
 const DAEMON_WAIT_SHARE: f64 = 0.3;
 
-/// What came of asking.
-pub enum DaemonReply {
+/// How the daemon reacted to a hook.
+pub(crate) enum DaemonReply {
     Reply(HookReply),
     /// It was asked and has not answered yet.
     Pending(HookCall),
     NotRunning,
-    /// There is one, and it does not answer.
+    /// It is running but cannot be used.
     Failed,
     /// It was not asked.
     NotAsked,
 }
 
-pub fn ask_daemon(work: &HookInvocation, payload: &[u8]) -> DaemonReply {
-    let patience = work.time_left().mul_f64(DAEMON_WAIT_SHARE);
+pub(crate) fn ask_daemon(work: &HookInvocation, payload: &[u8]) -> DaemonReply {
+    let wait_max = work.time_left().mul_f64(DAEMON_WAIT_SHARE);
     let home = &work.environment.home;
-    let asked = HookCall::send(home, payload, &work.hints, patience);
-    let heard = asked.and_then(|mut call| Ok((call.receive(patience)?, call)));
+    let asked = HookCall::send(home, payload, &work.hints, wait_max);
+    let heard = asked.and_then(|mut call| Ok((call.receive(wait_max)?, call)));
     match heard {
         Ok((Some(reply), _)) => DaemonReply::Reply(reply),
         Ok((None, call)) => DaemonReply::Pending(call),
@@ -37,8 +37,8 @@ pub fn ask_daemon(work: &HookInvocation, payload: &[u8]) -> DaemonReply {
     }
 }
 
-/// Waits for the rest of the time for an answer that was late.
-pub fn wait_for_reply(work: &HookInvocation, mut call: HookCall) -> Option<HookReply> {
+/// Waits until the deadline for a pending reply.
+pub(crate) fn wait_for_reply(work: &HookInvocation, mut call: HookCall) -> Option<HookReply> {
     let received = call.receive(work.time_left());
     received
         .inspect_err(|error| work.log.write(&error.to_string()))
@@ -51,8 +51,8 @@ fn log_failure(work: &HookInvocation, error: &ClientError) -> DaemonReply {
     DaemonReply::Failed
 }
 
-/// Starts a daemon in the background, where memory is and none runs or is on its way.
-pub fn start_daemon(work: &HookInvocation) {
+/// Starts the daemon in the background if there is a store and no daemon is running or starting.
+pub(crate) fn start_daemon(work: &HookInvocation) {
     let environment = &work.environment;
     let home = &environment.home;
     if environment.daemon_off || !Store::database_path(home).exists() || is_locked(home) {
@@ -60,12 +60,11 @@ pub fn start_daemon(work: &HookInvocation) {
     }
     let config = environment.config.as_ref();
     let config = config.unwrap_or(&environment.default_config);
-    let started = tries::claim_start(home).and_then(|is_ours| match is_ours {
+    let started = start_backoff::claim_start(home).and_then(|is_ours| match is_ours {
         true => crate::daemon::spawn(home, config, None),
         false => Ok(()),
     });
     if let Err(error) = started {
-        work.log
-            .write(&format!("no daemon can be started: {error}"));
+        work.log.write(&format!("cannot start the daemon: {error}"));
     }
 }

@@ -1,4 +1,4 @@
-//! `hook.log`: why a hook said nothing. Holds no text of any session.
+//! `hook.log`: why a hook printed nothing. It never contains text of a session.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-/// Then the old one makes room for a new one.
+/// A larger log is renamed to `hook.log.old`.
 const LOG_BYTES_MAX: u64 = 256 << 10;
 const LINE_CHARS_MAX: usize = 400;
 
 #[derive(Clone, Debug)]
-pub struct HookLog {
+pub(crate) struct HookLog {
     path: PathBuf,
     now: Timestamp,
 }
 
 impl HookLog {
-    pub fn new(home: &Path, now: Timestamp) -> Self {
+    pub(crate) fn new(home: &Path, now: Timestamp) -> Self {
         Self {
             path: home.join("hook.log"),
             now,
         }
     }
 
-    /// Adds a line. Where none can be added nobody can be told either.
-    pub fn write(&self, why: &str) {
-        let why: String = why
+    /// Appends a line. Errors are ignored: there is no other place to report them.
+    pub(crate) fn write(&self, message: &str) {
+        let message: String = message
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })
             .take(LINE_CHARS_MAX)
@@ -36,19 +36,19 @@ impl HookLog {
             return;
         }
         if self.path.is_symlink() {
-            tracing::debug!("hook.log is a symbolic link and is not written");
+            tracing::debug!("hook.log is a symbolic link; not written");
             return;
         }
         let mut options = OpenOptions::new();
         options.append(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let line = format!("{} {why}\n", self.now.strftime("%Y-%m-%dT%H:%M:%SZ"));
+        let line = format!("{} {message}\n", self.now.strftime("%Y-%m-%dT%H:%M:%SZ"));
         let written = options
             .open(&self.path)
             .and_then(|mut file| file.write_all(line.as_bytes()));
         if let Err(error) = written {
-            tracing::debug!(%error, "hook.log cannot be written");
+            tracing::debug!(%error, "cannot write hook.log");
         }
     }
 }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn it_never_grows_beyond_its_limit() {
+    fn the_log_never_grows_beyond_its_limit() {
         let dir = tempfile::tempdir().unwrap();
         let log = HookLog::new(dir.path(), Timestamp::UNIX_EPOCH);
         for _ in 0..3_000 {
@@ -82,7 +82,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn it_is_its_owners_alone() {
+    fn only_the_owner_can_read_the_log() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         HookLog::new(dir.path(), Timestamp::UNIX_EPOCH).write("why");

@@ -1,14 +1,16 @@
 //! `throughline hook`
 //!
-//! An agent waits for it, so it keeps a deadline and never fails. The work is done in a thread of its own,
-//! which prints the answer and ends the process; the first thread only watches the clock, and at the
-//! deadline prints the part of the answer that is there. [`log`] says afterwards why nothing was said.
+//! An agent waits for its hook, so the hook has a deadline and never fails. A second thread
+//! computes and prints the answer and ends the process ([`invocation`]). The main thread only
+//! watches the clock; at the deadline it prints the part of the answer that is ready ([`output`]).
+//! [`log`] records why nothing was printed. [`daemon`] lets the daemon answer if there is one, and
+//! [`start_backoff`] limits how often one is started.
 
 mod daemon;
+mod invocation;
 mod log;
 mod output;
-mod tries;
-mod work;
+mod start_backoff;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -20,37 +22,37 @@ use std::time::{Duration, Instant};
 use capture::hook::HookHints;
 use memory::Flavor;
 
+use self::invocation::{HookInvocation, save_follow_ups};
 use self::log::HookLog;
 use self::output::HookOutput;
-use self::work::{HookInvocation, save_follow_ups};
-use crate::cli::Cli;
+use crate::commands::App;
 use crate::config::HookConfig;
 use crate::environment::HookEnvironment;
 use crate::output::Exit;
 
-/// Answer an agent's hook
+/// Answer a hook of an agent
 ///
-/// Agents call it: it reads what happened from standard input and prints what memory has to say, in that
-/// agent's own form, or nothing. It always ends with status 0, within its deadline; `hook.log` in
-/// Throughline's folder says what went wrong.
+/// Agents run this command. It reads an event from standard input and prints what memory has for
+/// it, in the format of that agent, or nothing. It always exits with status 0 within its deadline;
+/// errors are written to `hook.log` in the data folder.
 #[derive(Debug, clap::Args)]
-pub struct HookArgs {
-    /// The agent, where the payload does not show whose it is
+pub(crate) struct HookArgs {
+    /// The agent, if the payload does not identify it
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// The event, where the payload does not name it
+    /// The event, if the payload does not name it
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
 
-    /// The payload, where it does not come on standard input
+    /// The payload, if it is not on standard input
     #[arg(value_name = "JSON")]
     payload: Option<String>,
 }
 
-/// How the command was called.
+/// The parsed command line of a hook.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct HookCommandLine {
+pub(crate) struct HookCommandLine {
     agent: Option<String>,
     event: Option<String>,
     payload: Option<String>,
@@ -58,10 +60,11 @@ pub struct HookCommandLine {
     config: Option<PathBuf>,
 }
 
-/// Returns how the command was called, if it was this one and no help is wanted. What it does not know it
-/// passes over: an agent must not suffer from a slip in its settings.
-pub fn parse_command_line(arguments: &[OsString]) -> Option<HookCommandLine> {
-    let mut called = HookCommandLine::default();
+/// Parses the command line of a hook without clap, which would take too long. Returns `None` for
+/// other commands and for `--help`. Unknown arguments are ignored: a mistake in an agent's settings
+/// must not break the agent.
+pub(crate) fn parse_command_line(arguments: &[OsString]) -> Option<HookCommandLine> {
+    let mut parsed = HookCommandLine::default();
     let mut is_hook = false;
     let mut rest = arguments
         .iter()
@@ -75,32 +78,37 @@ pub fn parse_command_line(arguments: &[OsString]) -> Option<HookCommandLine> {
         let mut value = || value.clone().or_else(|| rest.next().map(Cow::into_owned));
         match name {
             "-h" | "--help" => return None,
-            "--home" => called.home = value().map(PathBuf::from),
-            "--config" => called.config = value().map(PathBuf::from),
-            "--agent" if is_hook => called.agent = value(),
-            "--event" if is_hook => called.event = value(),
+            "--home" => parsed.home = value().map(PathBuf::from),
+            "--config" => parsed.config = value().map(PathBuf::from),
+            "--agent" if is_hook => parsed.agent = value(),
+            "--event" if is_hook => parsed.event = value(),
             "hook" if !is_hook => is_hook = true,
             _ if !is_hook => return None,
-            payload if payload.starts_with('{') => called.payload = Some(argument.into_owned()),
+            payload if payload.starts_with('{') => parsed.payload = Some(argument.into_owned()),
             _ => {}
         }
     }
-    is_hook.then_some(called)
+    is_hook.then_some(parsed)
 }
 
-/// The same for who came by the ordinary way.
-pub fn run(args: &HookArgs, cli: &Cli) -> Exit {
-    answer_hook(HookCommandLine {
+/// Answers a hook whose command line clap parsed. `main` usually recognises the command before
+/// that.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every command has the same signature"
+)]
+pub(crate) fn run(app: &App<'_>, args: &HookArgs) -> anyhow::Result<Exit> {
+    Ok(answer_hook(HookCommandLine {
         agent: args.agent.clone(),
         event: args.event.clone(),
         payload: args.payload.clone(),
-        home: cli.home.clone(),
-        config: cli.config.clone(),
-    })
+        home: Some(app.home.clone()),
+        config: app.config_path.exists().then(|| app.config_path.clone()),
+    }))
 }
 
-/// Answers. Whatever happens, nothing went wrong for the agent.
-pub fn answer_hook(called: HookCommandLine) -> Exit {
+/// Answers a hook. The exit status is always 0, so that no error here breaks the agent.
+pub(crate) fn answer_hook(command_line: HookCommandLine) -> Exit {
     let started = Instant::now();
     let HookCommandLine {
         agent,
@@ -108,7 +116,7 @@ pub fn answer_hook(called: HookCommandLine) -> Exit {
         payload,
         home,
         config,
-    } = called;
+    } = command_line;
     let environment = HookEnvironment::read(home, config);
     if environment.is_inner_agent {
         return Exit::Done;
@@ -117,8 +125,8 @@ pub fn answer_hook(called: HookCommandLine) -> Exit {
     exit_zero_on_panic(log.clone());
     let named = agent.as_deref().and_then(Flavor::from_name);
     if agent.is_some() && named.is_none() {
-        // The argument itself may be anything, so it is not written down.
-        log.write("--agent does not name an agent that is known");
+        // The argument may be anything, so it is not written to the log.
+        log.write("--agent does not name a known agent");
     }
     let fixed_ms = environment.deadline_ms;
     let output = Arc::new(HookOutput::new(log.clone()));
@@ -147,7 +155,9 @@ pub fn answer_hook(called: HookCommandLine) -> Exit {
                 let ms = deadline.as_millis();
                 match output.print_fallback() {
                     Some(part) => {
-                        log.write(&format!("not done within {ms} ms; a part was printed"));
+                        log.write(&format!(
+                            "not done within {ms} ms; printed a partial answer"
+                        ));
                         save_follow_ups(&home, &part.event, &part.follow_ups, now, &log);
                     }
                     None => log.write(&format!("not done within {ms} ms")),
@@ -158,14 +168,14 @@ pub fn answer_hook(called: HookCommandLine) -> Exit {
     }
 }
 
-/// No agent waits for longer, whatever somebody configures.
+/// The longest deadline that can be configured; agents do not wait any longer.
 const DEADLINE_MS_MAX: u64 = 30_000;
 
 fn clamp_deadline(ms: u64) -> Duration {
     Duration::from_millis(ms.min(DEADLINE_MS_MAX))
 }
 
-/// Lets even a panic end with status 0.
+/// Makes even a panic exit with status 0.
 #[expect(clippy::exit, reason = "a panic must not reach the agent")]
 fn exit_zero_on_panic(log: HookLog) {
     std::panic::set_hook(Box::new(move |panic| {
@@ -184,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_is_recognised_wherever_the_folder_is_named() {
+    fn a_hook_is_recognised_with_the_folder_before_or_after_it() {
         let home = |called: Option<HookCommandLine>| called.unwrap().home.unwrap();
         assert_eq!(of("throughline hook"), Some(HookCommandLine::default()));
         assert_eq!(home(of("throughline --home /h hook")), PathBuf::from("/h"));
@@ -202,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_passed_over() {
+    fn unknown_arguments_are_ignored() {
         assert_eq!(
             of("throughline hook --bogus more -x"),
             Some(HookCommandLine::default())

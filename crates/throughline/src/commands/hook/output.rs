@@ -1,4 +1,4 @@
-//! What a hook prints: one answer, of whichever thread has one first.
+//! The output of a hook. Several threads may have an answer; only the first one is printed.
 
 use std::io::{Write, stdout};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,9 +8,9 @@ use serve::hook::FollowUp;
 
 use super::log::HookLog;
 
-/// The answer, printed or still to come. Threads share it.
+/// The output, shared by the threads of a hook.
 #[derive(Debug)]
-pub struct HookOutput {
+pub(crate) struct HookOutput {
     state: Mutex<HookOutputState>,
     log: HookLog,
 }
@@ -21,42 +21,42 @@ struct HookOutputState {
     fallback: Option<FallbackAnswer>,
 }
 
-/// A part of the answer that is printed where the whole is not there at the deadline.
+/// A partial answer that is printed if the full one is not ready at the deadline.
 #[derive(Debug)]
-pub struct FallbackAnswer {
-    pub text: String,
-    pub event: HookEvent,
-    /// What follows once it is printed.
-    pub follow_ups: Vec<FollowUp>,
+pub(crate) struct FallbackAnswer {
+    pub(crate) text: String,
+    pub(crate) event: HookEvent,
+    /// The work that follows once the answer is printed.
+    pub(crate) follow_ups: Vec<FollowUp>,
 }
 
 impl HookOutput {
-    pub fn new(log: HookLog) -> Self {
+    pub(crate) fn new(log: HookLog) -> Self {
         Self {
             state: Mutex::default(),
             log,
         }
     }
 
-    /// Prints an answer, and says whether it was the first.
-    pub fn print(&self, text: &str) -> bool {
+    /// Prints an answer unless another was printed. Returns whether it was printed.
+    pub(crate) fn print(&self, text: &str) -> bool {
         let mut state = self.state();
         if state.is_printed {
             return false;
         }
         state.is_printed = true;
-        // The lock is held: nobody ends the process in the middle of it.
+        // The lock is held, so that no other thread ends the process during the write.
         write(text, &self.log);
         true
     }
 
-    /// Keeps a part of the answer for the deadline.
-    pub fn set_fallback(&self, fallback: FallbackAnswer) {
+    /// Sets the partial answer for the deadline.
+    pub(crate) fn set_fallback(&self, fallback: FallbackAnswer) {
         self.state().fallback = Some(fallback);
     }
 
-    /// Prints the part of the answer that is there, where nothing is printed yet, and returns it.
-    pub fn print_fallback(&self) -> Option<FallbackAnswer> {
+    /// Prints and returns the partial answer, if there is one and nothing was printed.
+    pub(crate) fn print_fallback(&self) -> Option<FallbackAnswer> {
         let mut state = self.state();
         if state.is_printed {
             return None;
@@ -78,7 +78,7 @@ fn write(text: &str, log: &HookLog) {
     }
     let mut out = stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        log.write(&format!("the answer could not be printed: {error}"));
+        log.write(&format!("cannot print the answer: {error}"));
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_is_printed_and_a_part_only_where_nothing_was() {
+    fn only_the_first_answer_is_printed() {
         let (_dir, whole_first) = output();
         whole_first.set_fallback(fallback());
         assert!(whole_first.print(""));

@@ -10,7 +10,7 @@ use crate::install::document::{DesiredContent, DesiredEntry};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Claude,
     program: "claude",
     folder,
@@ -22,7 +22,7 @@ pub const INTEGRATION: Integration = Integration {
 
 const TIMEOUT_SECONDS: u32 = 5;
 
-/// Where administrators forbid things.
+/// Settings files of administrators.
 const MANAGED_SETTINGS: &[&str] = &[
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
@@ -33,11 +33,11 @@ fn folder(places: &AgentEnv) -> PathBuf {
     agent_home(places, "CLAUDE_CONFIG_DIR", ".claude")
 }
 
-pub fn settings_path(places: &AgentEnv) -> PathBuf {
+pub(crate) fn settings_path(places: &AgentEnv) -> PathBuf {
     folder(places).join("settings.json")
 }
 
-/// Its file of servers lies beside the folder, unless that was moved.
+/// Returns the file of MCP servers, which is beside the folder unless the folder was moved.
 fn servers_path(places: &AgentEnv) -> PathBuf {
     places
         .folder_variable("CLAUDE_CONFIG_DIR")
@@ -51,9 +51,10 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
         path,
         desired: DesiredContent::Json(wants),
     };
-    // No agent is named: Grok CLI runs these hooks too, and the payload tells who it is.
+    // The command does not name the agent, because Grok CLI also runs these hooks. The payload
+    // identifies it.
     let hooks = hook_groups(EVENTS, &program.hook_command(""), TIMEOUT_SECONDS);
-    // Without `alwaysLoad` the model would have to search for our tools before it can use them.
+    // Without `alwaysLoad` the model has to search for our tools before it can use them.
     let server = DesiredEntry::Server {
         list: "mcpServers",
         server: server_json(program, ",\"alwaysLoad\":true"),
@@ -75,9 +76,7 @@ fn has_plugin(places: &AgentEnv) -> bool {
 fn obstacles(places: &AgentEnv) -> Vec<String> {
     let mut found = Vec::new();
     if has_plugin(places) {
-        found.push(
-            "its plugin `throughline` is enabled and does the same; nothing is added".to_owned(),
-        );
+        found.push("the plugin `throughline` is enabled, so nothing is added".to_owned());
     }
     let managed = MANAGED_SETTINGS.iter().map(PathBuf::from);
     for path in managed.chain([settings_path(places)]) {
@@ -92,6 +91,6 @@ fn blocking_settings(path: &Path) -> Vec<String> {
     ["disableAllHooks", "allowManagedHooksOnly"]
         .into_iter()
         .filter(is_set)
-        .map(|key| format!("`{key}` in {} keeps our hooks from running", path.display()))
+        .map(|key| format!("`{key}` in {} disables the hooks", path.display()))
         .collect()
 }

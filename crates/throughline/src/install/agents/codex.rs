@@ -9,20 +9,20 @@ use super::{Integration, agent_home, hooks_and_toml, read_toml_or_empty};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Codex,
     program: "codex",
     folder,
     targets,
     obstacles,
-    has_plugin: |_| false,
     advice: Some(
-        "Codex CLI runs a new hook only once you trust it: open `codex`, type /hooks, and trust those \
-         of Throughline",
+        "Codex CLI runs new hooks only after you trust them: run `codex`, type /hooks, and trust the \
+         hooks of Throughline",
     ),
+    ..Integration::DEFAULTS
 };
 
-/// Of a hook at the end of a session it waits for no more.
+/// Codex CLI waits no longer than this for a hook at the end of a session.
 const TIMEOUT_SECONDS: u32 = 3;
 
 fn folder(places: &AgentEnv) -> PathBuf {
@@ -31,7 +31,7 @@ fn folder(places: &AgentEnv) -> PathBuf {
 
 fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let folder = folder(places);
-    // Trust is given to the command's very text: changed, it would have to be given again.
+    // Codex CLI trusts the exact text of a command, so a changed command must be trusted again.
     hooks_and_toml(
         Flavor::Codex,
         [folder.join("hooks.json"), folder.join("config.toml")],
@@ -54,7 +54,7 @@ fn obstacles(places: &AgentEnv) -> Vec<String> {
         .filter(is_off)
         .map(|key| {
             let path = path.display();
-            format!("`{key} = false` under [features] in {path} keeps our hooks from running")
+            format!("`{key} = false` under [features] in {path} disables the hooks")
         })
         .collect()
 }

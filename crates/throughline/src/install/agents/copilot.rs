@@ -11,14 +11,12 @@ use crate::install::document::DesiredEntry;
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Copilot,
     program: "copilot",
     folder,
     targets,
-    obstacles: |_| Vec::new(),
-    has_plugin: |_| false,
-    advice: None,
+    ..Integration::DEFAULTS
 };
 
 const EVENTS: &[&str] = &[
@@ -51,7 +49,7 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     )
 }
 
-/// Its payloads do not say which event they tell of, so the command does.
+/// Returns the hook of an event. Payloads do not contain the event, so the command names it.
 fn hook(program: &Program, event: &'static str) -> DesiredEntry {
     let command = program.hook_command(&format!("--agent copilot --event {event}"));
     let quoted = Value::from(command.as_str());
@@ -61,7 +59,8 @@ fn hook(program: &Program, event: &'static str) -> DesiredEntry {
         quoted.clone()
     };
     let group = format!(
-        "{{\"type\":\"command\",\"bash\":{quoted},\"powershell\":{windows},\"timeoutSec\":{TIMEOUT_SECONDS}}}"
+        "{{\"type\":\"command\",\"bash\":{quoted},\"powershell\":{windows},\
+         \"timeoutSec\":{TIMEOUT_SECONDS}}}"
     );
     DesiredEntry::Hook {
         event,

@@ -1,4 +1,4 @@
-//! Cursor: hooks in `hooks.json`, the server in `mcp.json`. Written after its documentation.
+//! Cursor: hooks in `hooks.json`, the server in `mcp.json`, as documented.
 
 use std::path::PathBuf;
 
@@ -11,14 +11,12 @@ use crate::install::document::DesiredEntry;
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Cursor,
     program: "cursor",
     folder,
     targets,
-    obstacles: |_| Vec::new(),
-    has_plugin: |_| false,
-    advice: None,
+    ..Integration::DEFAULTS
 };
 
 const EVENTS: &[&str] = &[

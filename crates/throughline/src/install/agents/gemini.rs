@@ -10,17 +10,16 @@ use crate::install::document::{DesiredContent, DesiredEntry};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Gemini,
     program: "gemini",
     folder,
     targets,
     obstacles,
-    has_plugin: |_| false,
-    advice: None,
+    ..Integration::DEFAULTS
 };
 
-/// Not `PreCompress`, which comes before every call of the model.
+/// `PreCompress` is left out, because it fires before every request to the model.
 const EVENTS: &[&str] = &[
     "SessionStart",
     "BeforeAgent",
@@ -65,14 +64,14 @@ fn obstacles(places: &AgentEnv) -> Vec<String> {
     let mut found = Vec::new();
     for (group, key) in [("hooksConfig", "enabled"), ("tools", "enableHooks")] {
         if settings[group][key].as_bool() == Some(false) {
-            found.push(format!(
-                "`{group}.{key}` in {path} keeps our hooks from running"
-            ));
+            found.push(format!("`{group}.{key}` in {path} disables the hooks"));
         }
     }
     let allowed = settings["mcp"]["allowed"].as_array();
     if allowed.is_some_and(|list| !list.iter().any(|name| name == "throughline")) {
-        found.push(format!("`mcp.allowed` in {path} keeps our server out"));
+        found.push(format!(
+            "`mcp.allowed` in {path} excludes the server `throughline`"
+        ));
     }
     found
 }

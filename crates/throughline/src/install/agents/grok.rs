@@ -9,14 +9,12 @@ use super::{Integration, agent_home, hooks_and_toml};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Grok,
     program: "grok",
     folder,
     targets,
-    obstacles: |_| Vec::new(),
-    has_plugin: |_| false,
-    advice: None,
+    ..Integration::DEFAULTS
 };
 
 const TIMEOUT_SECONDS: u32 = 5;
@@ -25,7 +23,7 @@ fn folder(places: &AgentEnv) -> PathBuf {
     agent_home(places, "GROK_HOME", ".grok")
 }
 
-pub fn hooks_path(places: &AgentEnv) -> PathBuf {
+pub(crate) fn hooks_path(places: &AgentEnv) -> PathBuf {
     folder(places).join("hooks/throughline.json")
 }
 

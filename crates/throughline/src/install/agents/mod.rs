@@ -1,4 +1,5 @@
-//! The agents that can be told of us: which files that takes, one module each.
+//! The agents into which Throughline can be installed. Each module lists the files of one agent and
+//! the entries that they need.
 
 mod claude;
 mod codex;
@@ -19,27 +20,27 @@ use super::json::scan;
 use super::plan::InstallTarget;
 use super::program::{Program, find_on_path};
 
-pub use self::opencode::PLUGIN_SCRIPT;
+pub(crate) use self::opencode::PLUGIN_SCRIPT;
 
-/// An agent that can be told of us.
+/// An agent with support for hooks.
 #[derive(Debug)]
-pub struct Integration {
-    pub flavor: Flavor,
-    /// Its own program.
+pub(crate) struct Integration {
+    pub(crate) flavor: Flavor,
+    /// The name of its program.
     program: &'static str,
-    /// Where it keeps its configuration.
+    /// Its configuration folder.
     folder: fn(&AgentEnv) -> PathBuf,
     targets: fn(&AgentEnv, &Program) -> Vec<InstallTarget>,
-    /// What in its configuration keeps our entries from working.
+    /// Settings of the agent that keep our entries from working.
     obstacles: fn(&AgentEnv) -> Vec<String>,
-    /// Says whether our plugin is enabled there, which does the same.
+    /// Returns whether our plugin is enabled, which makes an installation unnecessary.
     has_plugin: fn(&AgentEnv) -> bool,
-    /// What a person has to do.
-    pub advice: Option<&'static str>,
+    /// What the user has to do after the installation.
+    pub(crate) advice: Option<&'static str>,
 }
 
-/// Claude Code comes before Grok CLI, which reads its hooks too.
-pub const INTEGRATIONS: &[Integration] = &[
+/// All agents. Claude Code comes before Grok CLI, which also runs the hooks of Claude Code.
+pub(crate) const INTEGRATIONS: &[Integration] = &[
     claude::INTEGRATION,
     codex::INTEGRATION,
     gemini::INTEGRATION,
@@ -50,39 +51,50 @@ pub const INTEGRATIONS: &[Integration] = &[
 ];
 
 impl Integration {
-    pub fn for_flavor(flavor: Flavor) -> Option<&'static Self> {
+    /// The defaults of the optional parts, for struct update syntax.
+    const DEFAULTS: Self = Self {
+        flavor: Flavor::Claude,
+        program: "",
+        folder: |_| PathBuf::new(),
+        targets: |_, _| Vec::new(),
+        obstacles: |_| Vec::new(),
+        has_plugin: |_| false,
+        advice: None,
+    };
+
+    pub(crate) fn for_flavor(flavor: Flavor) -> Option<&'static Self> {
         INTEGRATIONS.iter().find(|it| it.flavor == flavor)
     }
 
-    /// Says whether the agent is on this machine: its folder, or its program.
-    pub fn is_detected(&self, places: &AgentEnv, path: &[PathBuf]) -> bool {
+    /// Returns whether the agent is on this machine: its folder exists or its program is on PATH.
+    pub(crate) fn is_detected(&self, places: &AgentEnv, path: &[PathBuf]) -> bool {
         (self.folder)(places).is_dir() || find_on_path(self.program, path).is_some()
     }
 
-    pub fn targets(&self, places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    pub(crate) fn targets(&self, places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
         (self.targets)(places, program)
     }
 
-    pub fn has_plugin(&self, places: &AgentEnv) -> bool {
+    pub(crate) fn has_plugin(&self, places: &AgentEnv) -> bool {
         (self.has_plugin)(places)
     }
 
-    pub fn obstacles(&self, places: &AgentEnv) -> Vec<String> {
+    pub(crate) fn obstacles(&self, places: &AgentEnv) -> Vec<String> {
         (self.obstacles)(places)
     }
 }
 
-/// The file whose hooks Grok CLI runs as its own.
-pub fn claude_settings_path(places: &AgentEnv) -> PathBuf {
+/// The settings of Claude Code, whose hooks Grok CLI also runs.
+pub(crate) fn claude_settings_path(places: &AgentEnv) -> PathBuf {
     claude::settings_path(places)
 }
 
 /// The file of Grok CLI's own hooks.
-pub fn grok_hooks_path(places: &AgentEnv) -> PathBuf {
+pub(crate) fn grok_hooks_path(places: &AgentEnv) -> PathBuf {
     grok::hooks_path(places)
 }
 
-/// The events of Claude Code that others took over with its form.
+/// The events of Claude Code that other agents adopted, with the same JSON.
 const EVENTS: &[&str] = &[
     "SessionStart",
     "UserPromptSubmit",
@@ -126,7 +138,7 @@ fn hooks_and_toml(
     ]
 }
 
-/// A file of hooks that names the version of its form, and a list of servers.
+/// The targets of agents with a versioned file of hooks and a list of MCP servers.
 fn versioned_hooks_and_servers(
     agent: Flavor,
     [hooks, servers]: [PathBuf; 2],
@@ -153,7 +165,8 @@ fn versioned_hooks_and_servers(
     ]
 }
 
-/// Hooks in the form that Claude Code invented and others took over; the timeout in the agent's unit.
+/// Hooks in the format of Claude Code, which other agents adopted; the unit of the timeout depends
+/// on the agent.
 fn hook_groups(events: &[&'static str], command: &str, timeout: u32) -> Vec<DesiredEntry> {
     let quoted = Value::from(command);
     let group = format!(
@@ -167,19 +180,19 @@ fn hook_groups(events: &[&'static str], command: &str, timeout: u32) -> Vec<Desi
     events.iter().map(hook).collect()
 }
 
-/// A server in the form of most agents, with more members behind its own.
+/// The JSON of our MCP server in the format of most agents; `more` holds additional members.
 fn server_json(program: &Program, more: &str) -> String {
     let program = Value::from(program.command.as_str());
     format!("{{\"command\":{program},\"args\":[\"mcp\"]{more}}}")
 }
 
-/// Reads a JSON configuration for what it says about us. Whoever needs it whole complains of it.
+/// Reads a JSON file, or returns null. Errors are reported when the file is to be changed.
 fn read_json_or_null(path: &Path) -> Value {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     scan::scan(&text).map_or(Value::Null, |root| root.to_value())
 }
 
-/// Reads a TOML configuration for what it says about us.
+/// Reads a TOML file, or returns an empty table.
 fn read_toml_or_empty(path: &Path) -> toml::Table {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.parse().unwrap_or_default()

@@ -11,18 +11,17 @@ use crate::install::document::{DesiredContent, DesiredEntry};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
-pub const INTEGRATION: Integration = Integration {
+pub(crate) const INTEGRATION: Integration = Integration {
     flavor: Flavor::Opencode,
     program: "opencode",
     folder,
     targets,
-    obstacles: |_| Vec::new(),
-    has_plugin: |_| false,
-    advice: None,
+    ..Integration::DEFAULTS
 };
 
-/// The plugin, which hands what happens to `throughline hook`.
-pub const PLUGIN_SCRIPT: &str = include_str!("../../../../../plugin/opencode/throughline.js");
+/// The plugin, which passes events to `throughline hook`.
+pub(crate) const PLUGIN_SCRIPT: &str =
+    include_str!("../../../../../plugin/opencode/throughline.js");
 
 fn folder(places: &AgentEnv) -> PathBuf {
     places
@@ -42,18 +41,18 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
         path,
         desired: wants,
     };
-    // A program that is not on PATH is named where the plugin looks for its name.
-    let shim = PLUGIN_SCRIPT.replace("\"throughline\"; // PROGRAM", &format!("{program};"));
+    // If the program is not on PATH, its path replaces the name in the script.
+    let script = PLUGIN_SCRIPT.replace("\"throughline\"; // PROGRAM", &format!("{program};"));
     vec![
         target(
             folder(places).join("plugin/throughline.js"),
-            DesiredContent::WholeFile(shim),
+            DesiredContent::WholeFile(script),
         ),
         target(config_path(places), DesiredContent::Json(vec![server])),
     ]
 }
 
-/// It reads either; what is there is kept to.
+/// Returns the configuration file. opencode reads both names, so an existing file is used.
 fn config_path(places: &AgentEnv) -> PathBuf {
     let with_comments = folder(places).join("opencode.jsonc");
     if with_comments.exists() {

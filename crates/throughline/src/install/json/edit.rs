@@ -1,28 +1,30 @@
-//! Changes to a JSON text that leave every other byte as it is.
+//! Edits of a JSON text that keep every other byte, comments and blank lines included.
+//!
+//! The crate `jsonc-parser` also edits JSON with comments, but it breaks one-line objects into
+//! several lines, deletes blank lines, and deletes comments beside a removed element.
 
 use std::ops::Range;
 
 use super::scan::{ConfigNode, ConfigNodeKind, JsonSlot, JsonSyntaxError, scan};
 
-/// A step on the way to a value.
+/// A step of the path to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JsonPathStep {
+pub(crate) enum JsonPathStep {
     Key(String),
     Index(usize),
 }
 
-/// Why a text cannot be changed as wanted.
+/// Why a text cannot be changed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JsonEditError {
+pub(crate) enum JsonEditError {
     #[error("{0}")]
     Malformed(#[from] JsonSyntaxError),
     #[error("{path} is not {wanted}")]
     WrongType { path: String, wanted: &'static str },
 }
 
-/// Puts a value, given as JSON, behind the others of the list at `path`. What is missing on the way
-/// is made.
-pub fn append(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditError> {
+/// Appends a value, given as JSON, to the list at `path`. Missing members of the path are created.
+pub(crate) fn append(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditError> {
     let root = scan(text)?;
     let (node, rest) = walk(&root, path)?;
     match rest {
@@ -37,8 +39,8 @@ pub fn append(text: &str, path: &[&str], value: &str) -> Result<String, JsonEdit
     }
 }
 
-/// Sets the member at `path` to a value, given as JSON, where there is none yet.
-pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditError> {
+/// Sets the member at `path` to a value, given as JSON, unless the member exists.
+pub(crate) fn set(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditError> {
     let root = scan(text)?;
     let (node, rest) = walk(&root, path)?;
     match rest {
@@ -50,14 +52,14 @@ pub fn set(text: &str, path: &[&str], value: &str) -> Result<String, JsonEditErr
     }
 }
 
-/// Takes out what is at `path`, if it is there.
-pub fn remove(text: &str, path: &[JsonPathStep]) -> Result<String, JsonEditError> {
+/// Removes the value at `path`, if it exists.
+pub(crate) fn remove(text: &str, path: &[JsonPathStep]) -> Result<String, JsonEditError> {
     let root = scan(text)?;
-    let Some((last, way)) = path.split_last() else {
+    let Some((last, parents)) = path.split_last() else {
         return Ok(text.to_owned());
     };
     let mut node = &root;
-    for step in way {
+    for step in parents {
         match find(node, step) {
             Some(at) => node = &node.slots()[at].value,
             None => return Ok(text.to_owned()),
@@ -80,7 +82,7 @@ fn find(node: &ConfigNode, step: &JsonPathStep) -> Option<usize> {
     }
 }
 
-/// Goes down as far as there is something, and returns where that is and what of the path is left.
+/// Follows a path as far as it exists, and returns the last node and the rest of the path.
 fn walk<'n, 'p>(
     root: &'n ConfigNode,
     path: &'p [&'p str],
@@ -101,7 +103,7 @@ fn walk<'n, 'p>(
 fn wrong_type(path: &[&str], wanted: &'static str) -> JsonEditError {
     JsonEditError::WrongType {
         path: if path.is_empty() {
-            "the whole".to_owned()
+            "the file".to_owned()
         } else {
             path.join(".")
         },
@@ -118,8 +120,8 @@ fn quoted(key: &str) -> String {
     serde_json::Value::from(key).to_string()
 }
 
-/// Adds a member or an element behind the last one. So many levels of it, for others to add to, are
-/// written out; below them what fits a line stands on one.
+/// Inserts a member or an element behind the last one. The outer `levels` of the value are written
+/// on several lines, so that others can add to them; inner values are on one line if they fit.
 fn insert(text: &str, node: &ConfigNode, key: Option<&str>, value: &str, levels: usize) -> String {
     let style = InsertStyle::of(text, node);
     let mut added = String::new();
@@ -139,7 +141,7 @@ fn insert(text: &str, node: &ConfigNode, key: Option<&str>, value: &str, levels:
         Some(comma) => ("", comma + 1),
         None => (",", end),
     };
-    // A remark on the last line stays with what it remarks on.
+    // A comment behind the last element stays with that element.
     let at = behind + trailing_comment_end(&text[behind..node.span.end]);
     let trailing = if last.comma.is_some() { "," } else { "" };
     [
@@ -154,7 +156,7 @@ fn insert(text: &str, node: &ConfigNode, key: Option<&str>, value: &str, levels:
     .concat()
 }
 
-/// Adds to what holds nothing but blanks and remarks.
+/// Inserts into an object or list that contains only whitespace and comments.
 fn insert_first(text: &str, node: &ConfigNode, style: &InsertStyle, added: &str) -> String {
     let inner = &text[node.span.start + 1..node.span.end - 1];
     let at = node.span.start + 1 + inner.trim_end().len();
@@ -170,7 +172,7 @@ fn insert_first(text: &str, node: &ConfigNode, style: &InsertStyle, added: &str)
     [&text[..at], &lead, added, &closing, &text[at..]].concat()
 }
 
-/// Returns how far remarks on the same line reach.
+/// Returns the length of the comments on the same line.
 fn trailing_comment_end(text: &str) -> usize {
     let mut end = 0;
     loop {
@@ -190,10 +192,10 @@ fn trailing_comment_end(text: &str) -> usize {
     }
 }
 
-/// The parts of a text that go with a slot.
+/// The parts of a text that are removed with a slot.
 struct RemovalSpans {
     slot: Range<usize>,
-    /// Its comma, or the one before it, where that does not lie in the first part.
+    /// Its comma or the comma before it, unless that is inside of the first part.
     comma: Option<Range<usize>>,
 }
 
@@ -220,7 +222,7 @@ fn removal_spans(text: &str, node: &ConfigNode, at: usize) -> RemovalSpans {
         previous.comma.map(|comma| comma..comma + 1)
     });
     match comma {
-        // The comma may stand right before the blanks that go.
+        // The comma may be right before the whitespace that is removed.
         Some(comma) if comma.end == before => RemovalSpans {
             slot: comma.start..end,
             comma: None,
@@ -232,7 +234,7 @@ fn removal_spans(text: &str, node: &ConfigNode, at: usize) -> RemovalSpans {
     }
 }
 
-/// What goes with the only slot: the blanks too, where nothing else is left.
+/// Returns the spans of the only slot: everything between the brackets, if only whitespace is left.
 fn spans_of_only_slot(text: &str, node: &ConfigNode, slot: &JsonSlot) -> RemovalSpans {
     let (open, close) = (node.span.start + 1, node.span.end - 1);
     let end = slot.value.span.end;
@@ -253,8 +255,8 @@ fn spans_of_only_slot(text: &str, node: &ConfigNode, slot: &JsonSlot) -> Removal
     }
 }
 
-/// Returns where the blanks before `start` begin, which go with what ends at `end`. They stay where
-/// the rest of the line would become a part of the remark before them.
+/// Returns the start of the whitespace before `start` that is removed with the text up to `end`. It
+/// is kept if the rest of the line would otherwise become part of a line comment.
 fn blanks_before(text: &str, start: usize, end: usize) -> usize {
     let rest = text[end..].trim_start_matches([' ', '\t', '\r']);
     if rest.starts_with('\n') || rest.starts_with("//") || !text[..start].contains("//") {
@@ -277,14 +279,14 @@ fn remove_spans(text: &str, cuts: RemovalSpans) -> String {
     out
 }
 
-/// How the text around an insertion is laid out.
+/// The layout of the text around an insertion.
 struct InsertStyle {
     newline: &'static str,
-    /// One step of indentation.
+    /// One level of indentation.
     unit: String,
     /// The indentation of the line with the closing bracket.
     base: String,
-    /// The indentation of what is added; `None` to add it on the same line.
+    /// The indentation of the inserted text; `None` to insert it on the same line.
     indent: Option<String>,
 }
 
@@ -314,7 +316,7 @@ impl InsertStyle {
         }
     }
 
-    /// Writes a JSON value as it is written around here.
+    /// Formats a JSON value in this layout.
     fn lay_out(&self, value: &str, levels: usize) -> String {
         let Ok(node) = scan(value) else {
             return value.to_owned();
@@ -347,7 +349,7 @@ impl InsertStyle {
     }
 }
 
-/// What is longer is written on several lines.
+/// Longer values are written on several lines.
 const LINE_BYTES_MAX: usize = 120;
 
 fn on_one_line(value: &str, node: &ConfigNode) -> String {
@@ -380,7 +382,7 @@ fn indentation(text: &str, at: usize) -> Option<String> {
     lead.trim().is_empty().then(|| lead.to_owned())
 }
 
-/// Returns the blanks with which the line of `at` begins.
+/// Returns the indentation of the line of `at`.
 fn line_indentation(text: &str, at: usize) -> String {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let line = &text[start..at];
@@ -388,7 +390,7 @@ fn line_indentation(text: &str, at: usize) -> String {
     line[..blank].to_owned()
 }
 
-/// Returns the first step of indentation in the text.
+/// Returns the first indentation in the text, as its unit.
 fn unit(text: &str) -> String {
     let lead = |line: &str| {
         let blank = line.len() - line.trim_start_matches([' ', '\t']).len();
@@ -411,7 +413,7 @@ mod tests {
         JsonPathStep::Key(key.to_owned())
     }
 
-    /// Sets `k`, compares, and takes it out again.
+    /// Sets `k`, compares the text, and removes it again.
     #[track_caller]
     fn check(before: &str, after: &str) {
         let added = set(before, &["k"], "{\"a\":1}").unwrap();
@@ -420,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_comes_and_goes_in_the_style_of_the_file() {
+    fn a_member_is_inserted_in_the_style_of_the_file() {
         check("{}", "{\n  \"k\": { \"a\": 1 }\n}");
         check("{\"x\":1}", "{\"x\":1, \"k\": { \"a\": 1 }}");
         check("{ \"x\": 1 }\n", "{ \"x\": 1, \"k\": { \"a\": 1 } }\n");
@@ -444,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_on_the_way_is_made() {
+    fn missing_members_of_the_path_are_created() {
         let made = append("{\n  \"x\": 1\n}\n", &["h", "e"], "{\"c\":\"t\"}").unwrap();
         let expected =
             "{\n  \"x\": 1,\n  \"h\": {\n    \"e\": [\n      { \"c\": \"t\" }\n    ]\n  }\n}\n";
@@ -457,22 +459,22 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_a_line_is_written_on_several() {
+    fn long_values_are_written_on_several_lines() {
         let long = format!("{{\"a\":\"{}\",\"b\":[1,2]}}", "x".repeat(130));
         let added = set("{\n \"x\": 1\n}", &["k"], &long).unwrap();
         assert!(added.ends_with("\",\n  \"b\": [1, 2]\n }\n}"), "{added}");
     }
 
     #[test]
-    fn what_has_another_shape_is_refused() {
+    fn a_value_of_another_type_is_refused() {
         let refused = |text, path: &[&str]| append(text, path, "1").unwrap_err().to_string();
-        assert_eq!(refused("[]", &["h"]), "the whole is not an object");
+        assert_eq!(refused("[]", &["h"]), "the file is not an object");
         assert_eq!(refused("{\"h\": 1}", &["h"]), "h is not a list");
         assert_eq!(refused("{\"h\": []}", &["h", "e"]), "h is not an object");
     }
 
     #[test]
-    fn each_of_several_can_go() {
+    fn any_element_can_be_removed() {
         let text = "[\n  1, // a\n  2, // b\n  3 // c\n]";
         let left = |at| remove(text, &[JsonPathStep::Index(at)]).unwrap();
         assert_eq!(left(0), "[\n  // a\n  2, // b\n  3 // c\n]");
@@ -481,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_becomes_a_part_of_a_remark() {
+    fn nothing_becomes_part_of_a_comment() {
         let text = "[1, // a\n 2, 3]";
         let left = remove(text, &[JsonPathStep::Index(1)]).unwrap();
         assert_eq!(scan(&left).unwrap().to_value(), serde_json::json!([1, 3]));

@@ -1,4 +1,4 @@
 //! JSON configuration, changed in place: comments, order, indentation and line ends stay.
 
-pub mod edit;
-pub mod scan;
+pub(crate) mod edit;
+pub(crate) mod scan;

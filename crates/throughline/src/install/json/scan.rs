@@ -1,24 +1,23 @@
-//! Where things stand in a JSON text, comments and trailing commas allowed.
+//! Parses JSON with comments and trailing commas into a tree of positions.
 //!
-//! A tree of places, not of values: an edit changes the bytes it must and no others.
+//! The tree holds spans of the text, so that an edit can change single bytes.
 
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-/// Deeper is no configuration.
+/// Deeper nesting is refused, before recursion exhausts the stack.
 const DEPTH_MAX: usize = 100;
 
-/// A value and where it stands.
+/// A value and its span.
 #[derive(Clone, Debug)]
-pub struct ConfigNode {
-    /// From its first byte to behind its last.
-    pub span: Range<usize>,
-    pub kind: ConfigNodeKind,
+pub(crate) struct ConfigNode {
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: ConfigNodeKind,
 }
 
 #[derive(Clone, Debug)]
-pub enum ConfigNodeKind {
+pub(crate) enum ConfigNodeKind {
     Object(Vec<JsonSlot>),
     Array(Vec<JsonSlot>),
     Scalar(Value),
@@ -26,25 +25,25 @@ pub enum ConfigNodeKind {
 
 /// A member of an object or an element of an array.
 #[derive(Clone, Debug)]
-pub struct JsonSlot {
-    /// Where it begins: its key, if it has one.
-    pub start: usize,
-    pub key: Option<String>,
-    pub value: ConfigNode,
-    /// The comma behind it.
-    pub comma: Option<usize>,
+pub(crate) struct JsonSlot {
+    /// The start of its key, or else of its value.
+    pub(crate) start: usize,
+    pub(crate) key: Option<String>,
+    pub(crate) value: ConfigNode,
+    /// The position of the comma behind it.
+    pub(crate) comma: Option<usize>,
 }
 
 /// Why a text is not JSON.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
-pub struct JsonSyntaxError {
-    pub line: usize,
-    pub what: &'static str,
+pub(crate) struct JsonSyntaxError {
+    pub(crate) line: usize,
+    pub(crate) what: &'static str,
 }
 
-/// Reads a whole text.
-pub fn scan(text: &str) -> Result<ConfigNode, JsonSyntaxError> {
+/// Parses a text.
+pub(crate) fn scan(text: &str) -> Result<ConfigNode, JsonSyntaxError> {
     let mut scanner = JsonScanner { text, at: 0 };
     if text.starts_with('\u{feff}') {
         scanner.at = '\u{feff}'.len_utf8();
@@ -54,20 +53,21 @@ pub fn scan(text: &str) -> Result<ConfigNode, JsonSyntaxError> {
     scanner.trivia()?;
     match scanner.peek() {
         None => Ok(root),
-        Some(_) => Err(scanner.wrong("something stands behind the end")),
+        Some(_) => Err(scanner.wrong("unexpected text after the end")),
     }
 }
 
 impl ConfigNode {
-    pub fn slots(&self) -> &[JsonSlot] {
+    pub(crate) fn slots(&self) -> &[JsonSlot] {
         match &self.kind {
             ConfigNodeKind::Object(slots) | ConfigNodeKind::Array(slots) => slots,
             ConfigNodeKind::Scalar(_) => &[],
         }
     }
 
-    /// Returns the member of that name. Of several the last counts, as it does for the agents.
-    pub fn member(&self, key: &str) -> Option<&JsonSlot> {
+    /// Returns the member of that name. Of duplicates the last one counts, as it does for the
+    /// agents.
+    pub(crate) fn member(&self, key: &str) -> Option<&JsonSlot> {
         let ConfigNodeKind::Object(slots) = &self.kind else {
             return None;
         };
@@ -77,7 +77,7 @@ impl ConfigNode {
             .find(|slot| slot.key.as_deref() == Some(key))
     }
 
-    pub fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             ConfigNodeKind::Scalar(value) => value.clone(),
             ConfigNodeKind::Array(slots) => {
@@ -112,7 +112,7 @@ impl JsonScanner<'_> {
         }
     }
 
-    /// Passes over blanks and comments.
+    /// Skips whitespace and comments.
     fn trivia(&mut self) -> Result<(), JsonSyntaxError> {
         loop {
             let rest = &self.text[self.at..];
@@ -123,7 +123,7 @@ impl JsonScanner<'_> {
                 self.at += rest.find('\n').unwrap_or(rest.len());
             } else if let Some(comment) = rest.strip_prefix("/*") {
                 let end = comment.find("*/");
-                self.at += 4 + end.ok_or_else(|| self.wrong("a comment does not end"))?;
+                self.at += 4 + end.ok_or_else(|| self.wrong("unterminated comment"))?;
             } else {
                 return Ok(());
             }
@@ -132,14 +132,14 @@ impl JsonScanner<'_> {
 
     fn value(&mut self, depth: usize) -> Result<ConfigNode, JsonSyntaxError> {
         if depth > DEPTH_MAX {
-            return Err(self.wrong("it is nested too deep"));
+            return Err(self.wrong("nested too deeply"));
         }
         let start = self.at;
         let kind = match self.peek() {
             Some(b'{') => ConfigNodeKind::Object(self.slots(b'}', depth)?),
             Some(b'[') => ConfigNodeKind::Array(self.slots(b']', depth)?),
             Some(_) => ConfigNodeKind::Scalar(self.scalar()?),
-            None => return Err(self.wrong("a value is missing")),
+            None => return Err(self.wrong("expected a value")),
         };
         Ok(ConfigNode {
             span: start..self.at,
@@ -153,13 +153,13 @@ impl JsonScanner<'_> {
         loop {
             self.trivia()?;
             match self.peek() {
-                None => return Err(self.wrong("a bracket is not closed")),
+                None => return Err(self.wrong("unclosed bracket")),
                 Some(byte) if byte == close => {
                     self.at += 1;
                     return Ok(slots);
                 }
                 Some(_) if slots.last().is_some_and(|slot| slot.comma.is_none()) => {
-                    return Err(self.wrong("a comma is missing"));
+                    return Err(self.wrong("expected a comma"));
                 }
                 Some(_) => slots.push(self.slot(close, depth)?),
             }
@@ -188,11 +188,11 @@ impl JsonScanner<'_> {
 
     fn key(&mut self) -> Result<String, JsonSyntaxError> {
         let Value::String(key) = self.scalar()? else {
-            return Err(self.wrong("a key is not in quotes"));
+            return Err(self.wrong("expected a quoted key"));
         };
         self.trivia()?;
         if self.peek() != Some(b':') {
-            return Err(self.wrong("a colon is missing"));
+            return Err(self.wrong("expected a colon"));
         }
         self.at += 1;
         self.trivia()?;
@@ -202,19 +202,19 @@ impl JsonScanner<'_> {
     fn scalar(&mut self) -> Result<Value, JsonSyntaxError> {
         let rest = &self.text[self.at..];
         let length = if rest.starts_with('"') {
-            closing_quote(rest).ok_or_else(|| self.wrong("a text is not closed"))?
+            closing_quote(rest).ok_or_else(|| self.wrong("unterminated string"))?
         } else {
             let ends = |c: char| c.is_whitespace() || ",:{}[]\"/".contains(c);
             rest.find(ends).unwrap_or(rest.len())
         };
-        let value = serde_json::from_str(&rest[..length])
-            .map_err(|_| self.wrong("this is no JSON value"))?;
+        let value =
+            serde_json::from_str(&rest[..length]).map_err(|_| self.wrong("invalid JSON value"))?;
         self.at += length;
         Ok(value)
     }
 }
 
-/// Returns how long the text in quotes is with which this begins.
+/// Returns the length of the string literal at the start of a text.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {
@@ -248,20 +248,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused_with_its_line() {
+    fn syntax_errors_name_their_line() {
         let refused = |text: &str| scan(text).unwrap_err().to_string();
         assert_eq!(
             refused("{\n\"a\": 1\n\"b\": 2}"),
-            "line 3: a comma is missing"
+            "line 3: expected a comma"
         );
-        assert_eq!(refused("{\"a\": tru}"), "line 1: this is no JSON value");
-        assert_eq!(refused("{a: 1}"), "line 1: this is no JSON value");
-        assert_eq!(refused("{\"a\": 1"), "line 1: a bracket is not closed");
-        assert_eq!(refused("{} {}"), "line 1: something stands behind the end");
-        assert_eq!(refused(""), "line 1: a value is missing");
-        assert_eq!(refused("{\"a\" 1}"), "line 1: a colon is missing");
-        assert_eq!(refused("{\"a\": \"x}"), "line 1: a text is not closed");
-        assert_eq!(refused("/* {}"), "line 1: a comment does not end");
-        assert!(refused(&"[".repeat(5000)).contains("nested too deep"));
+        assert_eq!(refused("{\"a\": tru}"), "line 1: invalid JSON value");
+        assert_eq!(refused("{a: 1}"), "line 1: invalid JSON value");
+        assert_eq!(refused("{\"a\": 1"), "line 1: unclosed bracket");
+        assert_eq!(refused("{} {}"), "line 1: unexpected text after the end");
+        assert_eq!(refused(""), "line 1: expected a value");
+        assert_eq!(refused("{\"a\" 1}"), "line 1: expected a colon");
+        assert_eq!(refused("{\"a\": \"x}"), "line 1: unterminated string");
+        assert_eq!(refused("/* {}"), "line 1: unterminated comment");
+        assert!(refused(&"[".repeat(5000)).contains("nested too deeply"));
     }
 }

@@ -149,7 +149,8 @@ fn a_disk_that_becomes_read_only_can_be_read() {
     assert_eq!(outcome(&mut ingest_into(&machine, &home)).0, Some(0));
 }
 
-/// Needs no rights: a limit on the size of files refuses the write, as a quota or a failing disk does.
+/// Needs no rights: a limit on the size of files refuses the write, as a quota or a failing disk
+/// does.
 #[cfg(unix)]
 #[test]
 fn a_refused_write_is_an_error_and_the_store_is_whole() {

@@ -1,6 +1,6 @@
-//! Faults of the machine: a full disk, a disk that refuses, folders that cannot be written, clocks that
-//! jump, files copied while they change, damaged stores. The store stays whole, and a run without the
-//! fault ends where an undisturbed one does.
+//! Faults of the machine: a full disk, a disk that refuses, folders that cannot be written, clocks
+//! that jump, files copied while they change, damaged stores. The store stays whole, and a run
+//! without the fault ends where an undisturbed one does.
 //!
 //! Short here; `tools/soak` runs them for long.
 

@@ -1,7 +1,7 @@
 //! Whatever is wrong, the agent gets status 0 and an answer it understands, or none.
 //!
-//! A few calls each here; `THROUGHLINE_SOAK=1` makes 10,000 of them, over all the faults in turn, and tells how long
-//! they took.
+//! A few calls each here; `THROUGHLINE_SOAK=1` makes 10,000 of them, over all the faults in turn,
+//! and tells how long they took.
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Sessions that go on while something is wrong, by whose traces it is seen that nothing got lost: their
-//! logs are in memory afterwards, and what they were shown is recorded.
+//! Sessions that go on while something is wrong, by whose traces it is seen that nothing got lost:
+//! their logs are in memory afterwards, and what they were shown is recorded.
 
 use std::collections::BTreeSet;
 use std::fs;

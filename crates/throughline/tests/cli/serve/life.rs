@@ -203,7 +203,8 @@ fn hooks_are_answered_by_it() {
     let ran = crate::hook::feed_to(&mut hook, start.to_string().as_bytes());
     assert_eq!(ran.code, Some(0));
     assert!(ran.stdout.contains("unittest -q"), "{}", ran.shown());
-    // What follows from the end of a turn is done by the daemon, with what the hook noted of its answer.
+    // What follows from the end of a turn is done by the daemon, with what the hook noted of its
+    // answer.
     let mut hook = env.command(&["hook"]);
     hook.env("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
     crate::hook::feed_to(&mut hook, stopped(&env).as_bytes());

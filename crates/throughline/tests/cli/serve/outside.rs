@@ -1,5 +1,5 @@
-//! Clients that others wrote: the official MCP client and schemathesis, in the Python environment that `./test`
-//! makes, and the MCP Inspector. Where one is missing, its tests are skipped.
+//! Clients that others wrote: the official MCP client and schemathesis, in the Python environment
+//! that `./test` makes, and the MCP Inspector. Where one is missing, its tests are skipped.
 
 #![expect(clippy::disallowed_methods, reason = "tests start Python")]
 

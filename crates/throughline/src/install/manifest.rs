@@ -1,4 +1,5 @@
-//! What we have changed, and how it was before: `installed.json` and the folder `originals` in our home.
+//! The manifest of our changes, `installed.json`, and the original files in the folder `originals`,
+//! both in the data folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,24 +16,24 @@ const MANIFEST_FILE: &str = "installed.json";
 const ORIGINALS_FOLDER: &str = "originals";
 
 #[derive(Debug, Deserialize, Serialize)]
-pub struct InstallManifest {
+pub(crate) struct InstallManifest {
     version: u32,
-    /// By the path that the agent knows the file by.
-    pub files: BTreeMap<PathBuf, ManifestEntry>,
+    /// The changed files, by the path that the agent uses.
+    pub(crate) files: BTreeMap<PathBuf, ManifestEntry>,
 }
 
-/// One file that we changed.
+/// A file that we changed.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub struct ManifestEntry {
-    pub agent: String,
-    /// The copy of the file from before, in the folder of originals. None: there was no file.
-    pub original: Option<String>,
-    /// The hash of the file as we left it.
-    pub after: String,
-    /// The members of it that we made.
-    pub made: Vec<String>,
-    /// The folders that we made for it, outermost first.
-    pub folders: Vec<PathBuf>,
+pub(crate) struct ManifestEntry {
+    pub(crate) agent: String,
+    /// The name of the saved original; `None` if the file did not exist.
+    pub(crate) original: Option<String>,
+    /// The hash of the file after our change.
+    pub(crate) after: String,
+    /// The members that we created in it.
+    pub(crate) made: Vec<String>,
+    /// The folders that we created for it, outermost first.
+    pub(crate) folders: Vec<PathBuf>,
 }
 
 impl Default for InstallManifest {
@@ -45,32 +46,32 @@ impl Default for InstallManifest {
 }
 
 impl InstallManifest {
-    pub fn load(home: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn load(home: &Path) -> anyhow::Result<Self> {
         let path = home.join(MANIFEST_FILE);
         let Some(text) = file::read(&path)? else {
             return Ok(Self::default());
         };
-        let record: Self = serde_json::from_str(&text).map_err(|error| {
+        let manifest: Self = serde_json::from_str(&text).map_err(|error| {
             error_with_hint(
-                format!("{} cannot be read: {error}", path.display()),
-                "move it away: what is installed is then found by looking, and the originals \
-                     stay beside it",
+                format!("cannot parse {}: {error}", path.display()),
+                "move it away; installed entries are then found by searching the files, and the \
+                     originals are kept",
             )
         })?;
-        if record.version != 1 {
+        if manifest.version != 1 {
             return Err(error_with_hint(
-                format!("{} is of a later release", path.display()),
+                format!("{} was written by a newer version", path.display()),
                 "update throughline",
             ));
         }
-        Ok(record)
+        Ok(manifest)
     }
 
-    /// Writes the record, or removes it when it says nothing.
-    pub fn save(&self, home: &Path) -> anyhow::Result<()> {
+    /// Writes the manifest, or deletes it if it is empty.
+    pub(crate) fn save(&self, home: &Path) -> anyhow::Result<()> {
         let path = home.join(MANIFEST_FILE);
         if self.files.is_empty() {
-            // The folder itself goes too if memory has never been in it.
+            // The data folder is deleted too if it is empty, that is, if there was never a store.
             file::remove(&path, &[home.to_owned(), home.join(ORIGINALS_FOLDER)])?;
             return Ok(());
         }
@@ -79,8 +80,8 @@ impl InstallManifest {
         write_private(&path, &text)
     }
 
-    /// Keeps a text as the original of a file, and returns its name.
-    pub fn save_original(home: &Path, path: &Path, text: &str) -> anyhow::Result<String> {
+    /// Saves a text as the original of a file, and returns the name under which it is saved.
+    pub(crate) fn save_original(home: &Path, path: &Path, text: &str) -> anyhow::Result<String> {
         let hash = content_hash(&path.to_string_lossy());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{}-{name}", &hash[..8]);
@@ -91,13 +92,13 @@ impl InstallManifest {
         Ok(name)
     }
 
-    pub fn read_original(home: &Path, name: &str) -> anyhow::Result<String> {
+    pub(crate) fn read_original(home: &Path, name: &str) -> anyhow::Result<String> {
         let path = home.join(ORIGINALS_FOLDER).join(name);
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
-    /// Takes a file out of the record, with its original.
-    pub fn remove_entry(&mut self, home: &Path, path: &Path) -> anyhow::Result<()> {
+    /// Removes a file and its original from the manifest.
+    pub(crate) fn remove_entry(&mut self, home: &Path, path: &Path) -> anyhow::Result<()> {
         if let Some(entry) = self.files.remove(path)
             && let Some(name) = entry.original
         {
@@ -107,8 +108,8 @@ impl InstallManifest {
     }
 }
 
-/// Returns the name of a text: the same only for the same bytes.
-pub fn content_hash(text: &str) -> String {
+/// Returns the hash of a text.
+pub(crate) fn content_hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
@@ -125,19 +126,19 @@ fn private_folder(path: &Path) -> anyhow::Result<()> {
     }
     builder
         .create(path)
-        .with_context(|| format!("cannot make {}", path.display()))
+        .with_context(|| format!("cannot create {}", path.display()))
 }
 
-/// Writes a file of ours in one step, for its owner alone.
+/// Writes one of our files atomically, readable by its owner only.
 fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     let failed = || format!("cannot write {}", path.display());
     if let Some(folder) = path.parent() {
         private_folder(folder)?;
     }
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".new");
-    let mut file = file::create_private(Path::new(&aside)).with_context(failed)?;
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let mut file = file::create_private(Path::new(&temporary)).with_context(failed)?;
     file.write_all(text.as_bytes()).with_context(failed)?;
     file.sync_all().with_context(failed)?;
-    fs::rename(&aside, path).with_context(failed)
+    fs::rename(&temporary, path).with_context(failed)
 }

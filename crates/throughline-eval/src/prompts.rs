@@ -1,4 +1,4 @@
-//! What prompts get without asking, measured through the same function that hooks call.
+//! Sends prompts through the function that hooks call, and tells what would be injected.
 
 use jiff::Timestamp;
 use memory::MemoryItem;
@@ -7,50 +7,51 @@ use recall::{
 };
 use store::Store;
 
-use crate::evaluation::corpus::{self, EvalStore};
+use crate::corpus::{self, EvalStore};
 
-/// What people type without asking memory for anything, a line each.
-const EVERYDAY: &str = include_str!("everyday.txt");
+/// Prompts that need nothing from memory, one per line.
+const EVERYDAY: &str = include_str!("everyday_prompts.txt");
 
-pub fn everyday_prompts() -> impl Iterator<Item = &'static str> {
+pub(crate) fn everyday_prompts() -> impl Iterator<Item = &'static str> {
     EVERYDAY.lines().filter(|line| !line.is_empty())
 }
 
-/// What came of a prompt.
+/// What a prompt would get.
 #[derive(Clone, Debug, Default)]
-pub struct PromptReaction {
-    /// Something is injected by default.
-    pub injects: bool,
-    /// How sure the search is of the best record that may be shown; 0 where none may.
-    pub confidence: f64,
-    /// What the confidence was made of.
-    pub gate: recall::gate::GateFeatures,
-    /// Names of the records that are shown, or would be if the gate were open.
-    pub shown: Vec<String>,
+pub(crate) struct PromptReaction {
+    /// The default configuration injects something.
+    pub(crate) injects: bool,
+    /// The confidence of the best record that may be injected, or 0 without such a record.
+    pub(crate) confidence: f64,
+    /// The features from which the confidence was computed.
+    pub(crate) gate: recall::gate::GateFeatures,
+    /// Corpus ids of the records that are injected, or that would be if the gate were open.
+    pub(crate) shown: Vec<String>,
 }
 
-/// Sends a prompt as somebody would who works in the workspace of a namespace.
-pub fn send_prompt(
-    library: &EvalStore,
+/// Sends a prompt from the workspace of a namespace. If the gate rejects everything, sends it again
+/// with an open gate, to see what was rejected.
+pub(crate) fn send_prompt(
+    eval_store: &EvalStore,
     ns: &str,
     prompt: &str,
     now: Timestamp,
 ) -> anyhow::Result<PromptReaction> {
-    let occasion = PromptRequest {
+    let request = PromptRequest {
         prompt: prompt.to_owned(),
         workspace: Some(corpus::workspace_key(ns)),
         ..PromptRequest::default()
     };
     let mut found = None;
-    let usual = recall_once(
-        library,
-        &occasion,
+    let default = recall_once(
+        eval_store,
+        &request,
         &RecallConfig::default(),
         now,
         &mut found,
     )?;
-    if usual.injects || found.is_none() {
-        return Ok(usual);
+    if default.injects || found.is_none() {
+        return Ok(default);
     }
     let open = RecallConfig {
         gate: 0.0,
@@ -58,19 +59,19 @@ pub fn send_prompt(
     };
     Ok(PromptReaction {
         injects: false,
-        ..recall_once(library, &occasion, &open, now, &mut found)?
+        ..recall_once(eval_store, &request, &open, now, &mut found)?
     })
 }
 
-/// Sends a prompt once. What was found the time before is not looked for again.
+/// Sends a prompt once. Hits that an earlier call found are taken from `known`.
 fn recall_once(
-    library: &EvalStore,
-    occasion: &PromptRequest,
+    eval_store: &EvalStore,
+    request: &PromptRequest,
     config: &RecallConfig,
     now: Timestamp,
     known: &mut Option<PromptHits>,
 ) -> anyhow::Result<PromptReaction> {
-    let world = RecallEnv {
+    let env = RecallEnv {
         now,
         fence_word: "measure",
         changed_since: &|_, _| false,
@@ -85,7 +86,7 @@ fn recall_once(
         *known = Some(found.clone());
         Ok(found)
     };
-    let recalled = recall::recall(&library.store, occasion, config, &world, find)?;
+    let recalled = recall::recall(&eval_store.store, request, config, &env, find)?;
     reaction.injects = matches!(recalled.answer, RecallAnswer::Inject(_));
     for considered in &recalled.considered {
         if considered.fate == ItemDecision::Injected
@@ -94,7 +95,7 @@ fn recall_once(
             reaction.confidence = reaction.confidence.max(considered.score);
             reaction
                 .shown
-                .extend(library.corpus_id(id).map(str::to_owned));
+                .extend(eval_store.corpus_id(id).map(str::to_owned));
         }
     }
     Ok(reaction)

@@ -1,4 +1,4 @@
-//! Shows exactly what changes in a file, and as little as possible of what else is in it.
+//! Shows the changed lines of a file, and as little as possible of its other content.
 
 use similar::{ChangeTag, TextDiff};
 
@@ -7,16 +7,16 @@ use super::plan::ConfigFileChange;
 use crate::output::table::{count, truncate};
 use crate::output::text::{TextStyle, sanitize};
 
-/// A line is shown so far.
+/// Longer lines are truncated.
 const LINE_CHARS_MAX: usize = 160;
-/// Of a file that is wholly ours so much is shown.
+/// The number of lines shown of a new file that contains only our text.
 const HEAD_LINES: usize = 2;
-/// Changes further apart than this are shown on their own.
+/// The number of lines shown around a change.
 const CONTEXT_LINES: usize = 1;
 
-/// Returns the lines that come and go, each with its number; those around them only as far as they
-/// say where that is, since configurations hold secrets.
-pub fn diff(change: &ConfigFileChange, paint: TextStyle) -> String {
+/// Returns the added and removed lines with their numbers. Values in the surrounding lines are
+/// masked, because configuration files contain secrets.
+pub(crate) fn format_diff(change: &ConfigFileChange, paint: TextStyle) -> String {
     let before = change.before.as_deref().unwrap_or_default();
     let Some(after) = &change.after else {
         let lines = count(before.lines().count(), "line");
@@ -38,22 +38,22 @@ pub fn diff(change: &ConfigFileChange, paint: TextStyle) -> String {
         let changes: Vec<_> = group.iter().flat_map(|op| diff.iter_changes(op)).collect();
         let first = changes.iter().find_map(similar::Change::new_index);
         out += &format!("    line {}\n", first.unwrap_or(0) + 1);
-        let mut left = changes.as_slice();
-        while let [change, rest @ ..] = left {
-            left = rest;
+        let mut remaining = changes.as_slice();
+        while let [change, rest @ ..] = remaining {
+            remaining = rest;
             let line = change.value().trim_end_matches(['\r', '\n']);
             match (change.tag(), rest.first()) {
                 (ChangeTag::Equal, _) => out += &diff_line(' ', &mask_values(line), paint),
-                // The line only gets more behind it: a comma, or all there is.
+                // The line is only extended: by a comma, or by our entries.
                 (ChangeTag::Delete, Some(next)) if next.tag() == ChangeTag::Insert => {
                     let (lead, added) =
                         inserted_part(line, next.value().trim_end_matches(['\r', '\n']));
                     if matches!(added, "" | ",") {
                         out += &diff_line(' ', &mask_values(line), paint);
-                        left = &rest[1..];
+                        remaining = &rest[1..];
                     } else if let Some(added) = lead.then_some(added) {
                         out += &diff_line('+', &format!("… {added} …"), paint);
-                        left = &rest[1..];
+                        remaining = &rest[1..];
                     } else {
                         out += &diff_line('-', &mask_values(line), paint);
                     }
@@ -68,7 +68,7 @@ pub fn diff(change: &ConfigFileChange, paint: TextStyle) -> String {
     out
 }
 
-/// Returns what stands in the new line beyond the old one, and whether that is all that differs.
+/// Returns the text that was inserted into a line, and whether that is the only difference.
 fn inserted_part<'n>(old: &str, new: &'n str) -> (bool, &'n str) {
     let head = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b);
     let head = new.floor_char_boundary(head.count());
@@ -82,7 +82,7 @@ fn inserted_part<'n>(old: &str, new: &'n str) -> (bool, &'n str) {
     (head + tail >= old.len(), &new[head..end])
 }
 
-/// Returns as much of somebody else's line as says where we are: no value.
+/// Masks the value in a line of the user.
 fn mask_values(line: &str) -> String {
     let open = |c: char| c == ':' || c == '=';
     match line.split_once(open) {
@@ -124,11 +124,11 @@ mod tests {
             original: OriginalCopy::Discard,
             created_members: Vec::new(),
         };
-        diff(&change, TextStyle { color: false })
+        format_diff(&change, TextStyle { color: false })
     }
 
     #[test]
-    fn what_is_added_is_shown_and_secrets_beside_it_are_not() {
+    fn additions_are_shown_and_secrets_beside_them_are_masked() {
         insta::assert_snapshot!(shown(
             "{\n  \"token\": \"sk-secret\",\n  \"key\": \"sk-secret\"\n}\n",
             "{\n  \"token\": \"sk-secret\",\n  \"key\": \"sk-secret\",\n  \"k\": {\n    \"a\": 1\n  }\n}\n",

@@ -1,24 +1,24 @@
-//! How good an order is.
+//! Ranking measures: hit rate, recall, reciprocal rank and discounted gain.
 
 use std::collections::BTreeMap;
 
-/// Means of measures over questions.
+/// The means of all measures over a set of questions.
 #[derive(Clone, Debug, Default)]
-pub struct Means {
+pub(crate) struct Means {
     sums: BTreeMap<&'static str, f64>,
-    pub count: usize,
+    pub(crate) count: usize,
 }
 
 impl Means {
-    /// Adds the measures of one question: what was found, in order, and what should have been.
-    pub fn add(&mut self, ranked: &[&str], gold: &[String]) {
+    /// Adds one question: the ids that were found, best first, and the ids that answer it.
+    pub(crate) fn add(&mut self, ranked: &[&str], gold: &[String]) {
         self.count += 1;
         for (name, value) in measure(ranked, gold) {
             *self.sums.entry(name).or_default() += value;
         }
     }
 
-    pub fn percent(&self, name: &str) -> f64 {
+    pub(crate) fn percent(&self, name: &str) -> f64 {
         let sum = self.sums.get(name).copied().unwrap_or_default();
         100.0 * sum / self.count.max(1) as f64
     }
@@ -26,20 +26,20 @@ impl Means {
 
 fn measure(ranked: &[&str], gold: &[String]) -> Vec<(&'static str, f64)> {
     let is_gold = |id: &&str| gold.iter().any(|gold| gold == id);
-    let places: Vec<usize> = ranked
+    let ranks: Vec<usize> = ranked
         .iter()
         .enumerate()
         .filter(|(_, id)| is_gold(id))
-        .map(|(at, _)| at)
+        .map(|(rank, _)| rank)
         .collect();
-    let within = |k: usize| places.iter().filter(|place| **place < k).count() as f64;
+    let within = |k: usize| ranks.iter().filter(|rank| **rank < k).count() as f64;
     let recall = |k| within(k) / gold.len() as f64;
-    let gain = |place: usize| 1.0 / (place as f64 + 2.0).log2();
+    let gain = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
     let ideal: f64 = (0..gold.len().min(10)).map(gain).sum();
-    let found: f64 = places
+    let found: f64 = ranks
         .iter()
-        .filter(|place| **place < 10)
-        .map(|place| gain(*place))
+        .filter(|rank| **rank < 10)
+        .map(|rank| gain(*rank))
         .sum();
     vec![
         ("hit@1", within(1).min(1.0)),
@@ -48,16 +48,19 @@ fn measure(ranked: &[&str], gold: &[String]) -> Vec<(&'static str, f64)> {
         ("recall@20", recall(20)),
         (
             "mrr",
-            places
-                .first()
-                .map_or(0.0, |place| 1.0 / (*place as f64 + 1.0)),
+            ranks.first().map_or(0.0, |rank| 1.0 / (*rank as f64 + 1.0)),
         ),
         ("ndcg@10", found / ideal),
     ]
 }
 
-/// Returns the value that a share of the values does not exceed.
-pub fn percentile(values: &mut [f64], share: f64) -> f64 {
+/// Sorts the values and returns the one at `share` of their number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a length is a valid index"
+)]
+pub(crate) fn percentile(values: &mut [f64], share: f64) -> f64 {
     if values.is_empty() {
         return 0.0;
     }

@@ -1,11 +1,12 @@
-//! How often a daemon is started that does not come: less and less.
+//! Exponential backoff for starting the daemon.
 //!
-//! A machine on which none can run, such as a sandbox, must not see one started with every hook. The count
-//! lies in a small file, whose own time is that of the last start; a daemon that runs removes it.
+//! On a machine where the daemon cannot run, such as a sandbox, hooks must not try to start it
+//! every time. The number of attempts is stored in a small file, whose modification time is that of
+//! the last attempt; a daemon that starts deletes the file.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "the file's time is of this clock"
+    reason = "the modification time of the file is compared with the system clock"
 )]
 
 use std::fs::{OpenOptions, TryLockError};
@@ -15,15 +16,15 @@ use std::time::{Duration, SystemTime};
 
 use serve::daemon::home::start_attempts_path;
 
-/// After one start, and twice as long after each that follows.
+/// The pause after the first attempt. It doubles with each attempt.
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_PAUSE: Duration = Duration::from_secs(24 * 3600);
-/// As many digits as a count has.
+/// The number of digits of a `u32`.
 const COUNT_BYTES_MAX: u64 = 10;
 
-/// Says whether it is time to start one, and counts it. Of several who ask at once one hears yes; where
-/// nothing can be written nobody does.
-pub fn claim_start(home: &Path) -> io::Result<bool> {
+/// Returns whether to start the daemon now, and counts the attempt. Of several processes that ask
+/// at the same time, one gets `true`.
+pub(crate) fn claim_start(home: &Path) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -40,7 +41,7 @@ pub fn claim_start(home: &Path) -> io::Result<bool> {
         .read_to_string(&mut text)?;
     let tries: u32 = text.trim().parse().unwrap_or(0);
     let last = file.metadata()?.modified()?;
-    // A clock that was set back must not keep us waiting for ever.
+    // The time is in the future if the clock was set back; do not wait for it.
     let since = SystemTime::now()
         .duration_since(last)
         .unwrap_or(LONGEST_PAUSE);
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_who_ask_one_starts_it() {
+    fn only_one_of_many_processes_starts_it() {
         let dir = tempfile::tempdir().unwrap();
         let yes = std::thread::scope(|scope| {
             let asking: Vec<_> = (0..8)
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_come_is_started_less_and_less() {
+    fn the_pause_doubles_with_each_attempt() {
         let dir = tempfile::tempdir().unwrap();
         let path = start_attempts_path(dir.path());
         for tries in 0_u32..40 {
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_is_no_hindrance() {
+    fn a_clock_that_was_set_back_does_not_block_a_start() {
         let dir = tempfile::tempdir().unwrap();
         assert!(claim_start(dir.path()).unwrap());
         let file = OpenOptions::new()

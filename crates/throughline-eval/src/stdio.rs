@@ -1,12 +1,12 @@
-//! The protocol `retrieval-eval/1`: one JSON object per line in, one out.
+//! The protocol `retrieval-eval/1`: one JSON object per line in, one JSON object per line out.
 
 use std::io::{BufRead, Write};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluation::corpus::{CorpusRow, EvalStore};
-use crate::evaluation::silence;
+use crate::corpus::{CorpusRow, EvalStore};
+use crate::prompts;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
@@ -20,13 +20,13 @@ enum EvalRequest {
         ns: String,
         query: String,
         k: usize,
-        /// What came later is hidden.
+        /// Records later than this are hidden.
         asof: Option<String>,
-        /// Also say what the scores are made of, for fitting.
+        /// Also return the features of every score, from which weights are fitted.
         #[serde(default)]
         explain: bool,
     },
-    /// What a prompt gets that nobody asked memory about.
+    /// Returns what would be injected into a prompt.
     Context {
         ns: String,
         prompt: String,
@@ -60,7 +60,7 @@ struct EvalReply {
     shown: Option<Vec<String>>,
 }
 
-/// What the numbers of an explained answer are called.
+/// The names of the features in an explained reply, in their order.
 #[derive(Debug, Serialize)]
 struct FeatureNames {
     features: &'static [&'static str],
@@ -76,9 +76,9 @@ struct EvalHit {
     features: Vec<f64>,
 }
 
-/// Answers until the input ends or says goodbye.
-pub fn serve(
-    library: &mut EvalStore,
+/// Answers requests until the input ends or a `bye` arrives.
+pub(crate) fn serve(
+    eval_store: &mut EvalStore,
     input: &mut impl BufRead,
     output: &mut impl Write,
     now: Timestamp,
@@ -94,7 +94,7 @@ pub fn serve(
         }
         let reply = match serde_json::from_str(&line) {
             Ok(EvalRequest::Bye) => return Ok(()),
-            Ok(request) => answer(library, request, now),
+            Ok(request) => answer(eval_store, request, now),
             Err(error) => Err(error.into()),
         };
         let reply = reply.unwrap_or_else(|error| EvalReply {
@@ -108,7 +108,7 @@ pub fn serve(
 }
 
 fn answer(
-    library: &mut EvalStore,
+    eval_store: &mut EvalStore,
     request: EvalRequest,
     now: Timestamp,
 ) -> anyhow::Result<EvalReply> {
@@ -127,11 +127,11 @@ fn answer(
             ..done
         },
         EvalRequest::Ingest { records } => {
-            library.ingest(records)?;
+            eval_store.ingest(records)?;
             done
         }
         EvalRequest::Flush => {
-            library.flush()?;
+            eval_store.flush()?;
             done
         }
         EvalRequest::Search {
@@ -141,11 +141,11 @@ fn answer(
             asof,
             explain,
         } => {
-            let ranked = library.search(&ns, &query, asof.as_deref(), k, now)?;
-            search_reply(library, &ranked, explain)
+            let ranked = eval_store.search(&ns, &query, asof.as_deref(), k, now)?;
+            search_reply(eval_store, &ranked, explain)
         }
         EvalRequest::Context { ns, prompt } => {
-            let reaction = silence::send_prompt(library, &ns, &prompt, now)?;
+            let reaction = prompts::send_prompt(eval_store, &ns, &prompt, now)?;
             EvalReply {
                 confidence: Some(reaction.confidence),
                 gate: Some(reaction.gate.to_vec()),
@@ -158,10 +158,10 @@ fn answer(
     })
 }
 
-fn search_reply(library: &EvalStore, ranked: &recall::RankedHits, explain: bool) -> EvalReply {
+fn search_reply(eval_store: &EvalStore, ranked: &recall::RankedHits, explain: bool) -> EvalReply {
     let result = |hit: &recall::RankedHit| {
         Some(EvalHit {
-            id: library.corpus_id(hit.hit.id)?.to_owned(),
+            id: eval_store.corpus_id(hit.hit.id)?.to_owned(),
             score: hit.hit.score,
             features: if explain {
                 hit.features.to_vec()
@@ -196,12 +196,12 @@ mod tests {
 
     fn answer(request: &str) -> serde_json::Value {
         let dir = tempfile::tempdir().unwrap();
-        let mut library = EvalStore::open(dir.path()).unwrap();
+        let mut eval_store = EvalStore::open(dir.path()).unwrap();
         let corpus = CORPUS.replace('\n', " ");
         let input = format!("{corpus}\n{{\"op\":\"flush\"}}\n{request}\n");
         let mut output = Vec::new();
         let now = "2026-03-01T00:00:00Z".parse().unwrap();
-        serve(&mut library, &mut input.as_bytes(), &mut output, now).unwrap();
+        serve(&mut eval_store, &mut input.as_bytes(), &mut output, now).unwrap();
         let last = String::from_utf8(output).unwrap();
         serde_json::from_str(last.lines().last().unwrap()).unwrap()
     }

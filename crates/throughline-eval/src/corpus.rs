@@ -1,4 +1,4 @@
-//! Rows of a corpus, and their way into a store.
+//! Reads corpora and questions, and writes the rows of a corpus to a store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader};
@@ -14,53 +14,53 @@ use memory::{
 use serde::Deserialize;
 use store::{Batch, BatchOrigin, Cursor, IncomingEntries, ParseIssues, Query, ReadPhase, Store};
 
-/// One record of a corpus.
+/// One line of `corpus.jsonl`.
 #[derive(Clone, Debug, Deserialize)]
-pub struct CorpusRow {
-    pub ns: String,
-    pub id: String,
-    pub session: String,
+pub(crate) struct CorpusRow {
+    pub(crate) ns: String,
+    pub(crate) id: String,
+    pub(crate) session: String,
     #[serde(default)]
-    pub seq: u64,
-    pub ts: Option<String>,
-    pub role: String,
-    pub speaker: Option<String>,
-    pub text: String,
+    pub(crate) seq: u64,
+    pub(crate) ts: Option<String>,
+    pub(crate) role: String,
+    pub(crate) speaker: Option<String>,
+    pub(crate) text: String,
 }
 
-/// One question, and where its answer is.
+/// One line of `queries.jsonl`: a question and the ids of the records that answer it.
 #[derive(Clone, Debug, Deserialize)]
-pub struct EvalQuestion {
-    pub ns: String,
-    pub query: String,
+pub(crate) struct EvalQuestion {
+    pub(crate) ns: String,
+    pub(crate) query: String,
     #[serde(default)]
-    pub gold: Vec<String>,
+    pub(crate) gold: Vec<String>,
     #[serde(default)]
-    pub gold_sessions: Vec<String>,
-    /// What came later was not known when this was asked.
-    pub asof: Option<String>,
+    pub(crate) gold_sessions: Vec<String>,
+    /// The time of the question. Later records must not be found.
+    pub(crate) asof: Option<String>,
 }
 
-/// A store that holds corpora, and the names its records have there.
+/// A store filled from corpora. It maps the ids of stored records back to those of the corpus.
 #[derive(Debug)]
-pub struct EvalStore {
-    pub store: Store,
+pub(crate) struct EvalStore {
+    pub(crate) store: Store,
     corpus_ids: HashMap<RecordId, String>,
 }
 
 impl EvalStore {
-    pub fn open(home: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn open(home: &Path) -> anyhow::Result<Self> {
         Ok(Self {
             store: Store::open(home)?,
             corpus_ids: HashMap::new(),
         })
     }
 
-    /// Takes rows in, through the same door as every record.
-    pub fn ingest(&mut self, rows: Vec<CorpusRow>) -> anyhow::Result<()> {
-        let mut door = self.store.sanitizer();
+    /// Stores rows the way captured records are stored: redacted, indexed and deduplicated.
+    pub(crate) fn ingest(&mut self, rows: Vec<CorpusRow>) -> anyhow::Result<()> {
+        let mut sanitizer = self.store.sanitizer();
         let mut sessions = BTreeMap::new();
-        let mut names = Vec::with_capacity(rows.len());
+        let mut corpus_ids = Vec::with_capacity(rows.len());
         let mut records = Vec::with_capacity(rows.len());
         for row in rows {
             let session = SessionId::of(Flavor::Claude, &row.session);
@@ -76,17 +76,17 @@ impl EvalStore {
             if let Some(at) = at {
                 patch.include_time(at);
             }
-            names.push(row.id.clone());
+            corpus_ids.push(row.id.clone());
             records.push(corpus_record(row, session, at));
         }
-        let cleaned = door.clean(IncomingEntries {
+        let cleaned = sanitizer.clean(IncomingEntries {
             records,
             sessions: sessions.into_values().collect(),
             usage: Vec::new(),
         });
         self.corpus_ids
-            .extend(cleaned.ids.iter().copied().zip(names));
-        let from = BatchOrigin {
+            .extend(cleaned.ids.iter().copied().zip(corpus_ids));
+        let origin = BatchOrigin {
             flavor: Flavor::Claude,
             path: Path::new("/corpus.jsonl"),
             cursor: Cursor::default(),
@@ -94,22 +94,23 @@ impl EvalStore {
             issues: ParseIssues::default(),
             log: None,
         };
-        let batch = Batch::new(&mut door, cleaned, from);
-        let _written = self.store.append(batch);
+        let batch = Batch::new(&mut sanitizer, cleaned, origin);
+        // `flush` waits for all batches at once.
+        drop(self.store.append(batch));
         Ok(())
     }
 
-    pub fn flush(&self) -> anyhow::Result<()> {
+    pub(crate) fn flush(&self) -> anyhow::Result<()> {
         Ok(self.store.flush()?)
     }
 
-    /// Returns the name a record has in its corpus.
-    pub fn corpus_id(&self, id: RecordId) -> Option<&str> {
+    /// Returns the id that a record has in its corpus.
+    pub(crate) fn corpus_id(&self, id: RecordId) -> Option<&str> {
         self.corpus_ids.get(&id).map(String::as_str)
     }
 
-    /// Asks as somebody would who works in the workspace of a namespace, before `until`.
-    pub fn search(
+    /// Searches in the workspace of a namespace for records from before `until`.
+    pub(crate) fn search(
         &self,
         ns: &str,
         text: &str,
@@ -117,7 +118,7 @@ impl EvalStore {
         limit: usize,
         now: Timestamp,
     ) -> anyhow::Result<recall::RankedHits> {
-        let ask = recall::RecallQuery {
+        let query = recall::RecallQuery {
             query: Query {
                 text: text.to_owned(),
                 workspace_key: Some(workspace_key(ns)),
@@ -127,12 +128,12 @@ impl EvalStore {
             },
             ..recall::RecallQuery::default()
         };
-        Ok(recall::search(&self.store, &ask, now)?)
+        Ok(recall::search(&self.store, &query, now)?)
     }
 }
 
-/// Returns the key of a namespace's workspace.
-pub fn workspace_key(ns: &str) -> String {
+/// Returns the workspace key of a namespace.
+pub(crate) fn workspace_key(ns: &str) -> String {
     format!("corpus/{ns}")
 }
 
@@ -166,7 +167,7 @@ fn corpus_record(row: CorpusRow, session: SessionId, at: Option<Timestamp>) -> R
     }
 }
 
-/// Reads a time with or without its zone, or a day.
+/// Parses a timestamp, a date and time without a zone (taken as UTC), or a date.
 fn parse_corpus_time(text: &str) -> Option<Timestamp> {
     let text = text.replace('/', "-");
     let utc = |date: DateTime| Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp());
@@ -176,30 +177,30 @@ fn parse_corpus_time(text: &str) -> Option<Timestamp> {
         .or_else(|| utc(text.get(..10)?.parse::<Date>().ok()?.into()))
 }
 
-/// Reads the rows of `NAME.jsonl` or `NAME.jsonl.gz` in a folder.
-pub fn read_jsonl<T: for<'de> Deserialize<'de>>(
+/// Calls `each` for every row of `NAME.jsonl` or `NAME.jsonl.gz` in a folder.
+pub(crate) fn read_jsonl<T: for<'de> Deserialize<'de>>(
     folder: &Path,
     name: &str,
     mut each: impl FnMut(T) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let plain = folder.join(format!("{name}.jsonl"));
-    let packed = folder.join(format!("{name}.jsonl.gz"));
-    let (path, is_packed) = if plain.exists() {
+    let compressed = folder.join(format!("{name}.jsonl.gz"));
+    let (path, is_compressed) = if plain.exists() {
         (plain, false)
     } else {
-        (packed, true)
+        (compressed, true)
     };
-    let at = || path.display().to_string();
-    let file = std::fs::File::open(&path).with_context(at)?;
-    let reader: Box<dyn BufRead> = if is_packed {
+    let context = || format!("cannot read {}", path.display());
+    let file = std::fs::File::open(&path).with_context(context)?;
+    let reader: Box<dyn BufRead> = if is_compressed {
         Box::new(BufReader::new(flate2::read::MultiGzDecoder::new(file)))
     } else {
         Box::new(BufReader::new(file))
     };
     for line in reader.lines() {
-        let line = line.with_context(at)?;
+        let line = line.with_context(context)?;
         if !line.trim().is_empty() {
-            each(serde_json::from_str(&line).with_context(at)?)?;
+            each(serde_json::from_str(&line).with_context(context)?)?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What a hook does while its deadline runs.
+//! One invocation of a hook, from reading its payload to saving the follow-up work.
 
 use std::io::{Read, stdin};
 use std::path::Path;
@@ -22,31 +22,32 @@ use crate::config::HookAnswerConfig;
 use crate::environment::HookEnvironment;
 use crate::keychain::SystemKeychain;
 
-/// Where so much of the time has passed before an answer is begun, its part that is quickly made is made
-/// first: the machine is busy, and the whole may not be there in time.
+/// If this share of the time has passed before the answer is computed, the machine is busy. Then a
+/// partial answer is computed first, in case the full one is too late.
 const FALLBACK_AFTER_SHARE: f64 = 0.2;
 
-/// Whose answer was printed.
+/// Which thread printed the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PrintedBy {
     ThisThread,
-    /// That of another thread, which ends the process.
+    /// Another thread, which also ends the process.
     OtherThread,
 }
 
 #[derive(Clone)]
-pub struct HookInvocation {
-    pub hints: HookHints,
-    pub started: Instant,
-    pub deadline: Duration,
-    pub environment: HookEnvironment,
-    pub log: HookLog,
-    pub output: Arc<HookOutput>,
+pub(crate) struct HookInvocation {
+    pub(crate) hints: HookHints,
+    pub(crate) started: Instant,
+    pub(crate) deadline: Duration,
+    pub(crate) environment: HookEnvironment,
+    pub(crate) log: HookLog,
+    pub(crate) output: Arc<HookOutput>,
 }
 
 impl HookInvocation {
-    /// Answers, and ends the process. `deadlines` hears the configured deadline, in milliseconds.
-    pub fn run(mut self, payload: Option<String>, deadlines: &Sender<u64>) {
+    /// Answers the hook and ends the process. Sends the configured deadline, in milliseconds, to
+    /// `deadlines`.
+    pub(crate) fn run(mut self, payload: Option<String>, deadlines: &Sender<u64>) {
         let printed = match self.read_payload(payload) {
             Some(payload) => self.answer(&payload, deadlines),
             None => PrintedBy::ThisThread,
@@ -54,7 +55,7 @@ impl HookInvocation {
         if printed == PrintedBy::ThisThread {
             exit_process();
         }
-        // The thread whose answer was printed ends the process.
+        // The other thread ends the process.
         loop {
             std::thread::park();
         }
@@ -73,8 +74,7 @@ impl HookInvocation {
             }
             Ok(_) => Some(bytes),
             Err(error) => {
-                self.log
-                    .write(&format!("the payload cannot be read: {error}"));
+                self.log.write(&format!("cannot read the payload: {error}"));
                 None
             }
         }
@@ -83,7 +83,7 @@ impl HookInvocation {
     fn answer(&mut self, payload: &[u8], deadlines: &Sender<u64>) -> PrintedBy {
         panic_if_requested();
         let environment = &self.environment;
-        // A configuration that cannot be read may be one that switches us off.
+        // If the configuration cannot be read, it may disable injection: print nothing then.
         let config = match HookAnswerConfig::load(
             environment.config.as_deref(),
             &environment.default_config,
@@ -99,7 +99,7 @@ impl HookInvocation {
             .map(|config| config.hook)
             .unwrap_or_default();
         if deadlines.send(hook.deadline_ms).is_err() {
-            tracing::debug!("the deadline has passed already");
+            tracing::debug!("the deadline has already passed");
         }
         let ms = environment.deadline_ms.unwrap_or(hook.deadline_ms);
         self.deadline = super::clamp_deadline(ms);
@@ -113,33 +113,32 @@ impl HookInvocation {
         let Some(config) = config else {
             return self.print_empty(&event);
         };
-        // Another user's daemon could wait there, and would get to see the prompt.
+        // In a folder that others can write to, another user's daemon could read the prompt.
         if let Err(error) = store::check_folder(&environment.home) {
             self.log.write(&error.to_string());
             return self.print_empty(&event);
         }
-        // Only we know that injection is off here.
-        let heard = if environment.injection_off && may_add_context(&environment.home, &event) {
+        // The daemon does not know that injection is disabled for this process.
+        let response = if environment.injection_off && may_add_context(&environment.home, &event) {
             DaemonReply::NotAsked
         } else {
             daemon::ask_daemon(self, payload)
         };
         let settings = || config.settings(environment.injection_off);
-        match heard {
+        match response {
             DaemonReply::Reply(reply) => self.print_reply(&event, &reply),
             DaemonReply::Pending(call) => {
-                let (here, of_here, settings) = (self.clone(), event.clone(), settings());
-                // This thread goes on listening; the other answers meanwhile.
+                let (local, local_event, settings) = (self.clone(), event.clone(), settings());
+                // This thread keeps waiting for the daemon; the new one computes an answer.
                 std::thread::spawn(move || {
-                    if here.answer_locally(&of_here, &settings, AnswerMode::Again)
+                    if local.answer_locally(&local_event, &settings, AnswerMode::Again)
                         == PrintedBy::ThisThread
                     {
                         exit_process();
                     }
                 });
-                self.log.write(
-                    "the daemon does not answer yet; the hook works on an answer of its own",
-                );
+                self.log
+                    .write("the daemon has not answered yet; the hook computes an answer itself");
                 match daemon::wait_for_reply(self, call) {
                     Some(reply) => self.print_reply(&event, &reply),
                     None => PrintedBy::OtherThread,
@@ -159,12 +158,12 @@ impl HookInvocation {
 
     fn print_reply(&self, event: &HookEvent, reply: &HookReply) -> PrintedBy {
         if let Some(why) = &reply.silence {
-            tracing::debug!(why, kind = event.kind.name(), "nothing is said");
+            tracing::debug!(why, kind = event.kind.name(), "the answer is empty");
         }
         self.print(event, &reply.answer, &reply.shown)
     }
 
-    /// Answers without a daemon, and leaves what follows to who comes next.
+    /// Answers without the daemon. The follow-up work is saved for the next daemon or `ingest`.
     fn answer_locally(
         &self,
         event: &HookEvent,
@@ -194,19 +193,19 @@ impl HookInvocation {
         }
     }
 
-    /// Makes the part of the answer that takes next to no time, where time is short already.
+    /// Computes the partial answer, which is fast, if the time is already short.
     fn prepare_fallback(
         &self,
         store: &Store,
         settings: &ServeSettings,
         event: &HookEvent,
     ) -> store::Result<()> {
-        let has_part = match &event.kind {
+        let has_partial = match &event.kind {
             HookKind::SessionStart { source } => *source != StartReason::Compacted,
             HookKind::Prompt { .. } => true,
             _ => false,
         };
-        if !has_part || self.started.elapsed() < self.deadline.mul_f64(FALLBACK_AFTER_SHARE) {
+        if !has_partial || self.started.elapsed() < self.deadline.mul_f64(FALLBACK_AFTER_SHARE) {
             return Ok(());
         }
         let now = self.environment.now;
@@ -219,7 +218,7 @@ impl HookInvocation {
         Ok(())
     }
 
-    /// Says that there is nothing to say. What happened is still heard.
+    /// Prints the empty answer. The event still causes follow-up work.
     fn print_empty(&self, event: &HookEvent) -> PrintedBy {
         self.print(
             event,
@@ -228,7 +227,7 @@ impl HookInvocation {
         )
     }
 
-    /// Prints an answer, unless another was printed before, and notes what follows from it.
+    /// Prints an answer unless another was printed, and saves its follow-up work.
     fn print(&self, event: &HookEvent, text: &str, after: &[FollowUp]) -> PrintedBy {
         if !self.output.print(text) {
             return PrintedBy::OtherThread;
@@ -238,41 +237,43 @@ impl HookInvocation {
         PrintedBy::ThisThread
     }
 
-    /// Returns how much time is left.
-    pub fn time_left(&self) -> Duration {
+    /// Returns the time until the deadline.
+    pub(crate) fn time_left(&self) -> Duration {
         self.deadline.saturating_sub(self.started.elapsed())
     }
 }
 
-/// Puts what follows from an event aside, for the next daemon or `ingest`.
-pub fn save_follow_ups(
+/// Saves the follow-up work of an event for the next daemon or `ingest`.
+pub(crate) fn save_follow_ups(
     home: &Path,
     event: &HookEvent,
     after: &[FollowUp],
     now: Timestamp,
     log: &HookLog,
 ) {
-    // Without a store nobody has asked us to keep anything.
+    // Without a store, the user has not set up Throughline: write nothing.
     if !Store::database_path(home).exists() {
         return;
     }
     if let Err(error) = save_for_later_hooks(home, event, after, now) {
         let (flavor, kind) = (event.flavor, event.kind.name());
-        log.write(&format!("{flavor} {kind}: not kept for later: {error}"));
+        log.write(&format!(
+            "{flavor} {kind}: cannot save follow-up work: {error}"
+        ));
     }
 }
 
-/// Ends the process. The first thread is not woken for it: on a busy machine that takes a while.
+/// Ends the process from this thread. Waking the main thread would take a while on a busy machine.
 #[expect(clippy::exit, reason = "the agent waits for the process to end")]
 fn exit_process() -> ! {
     std::process::exit(0)
 }
 
-/// Lets tests see how a panic ends. Nothing of it is in a release.
+/// Panics if a test asks for it. Release builds do not contain this.
 fn panic_if_requested() {
     #[cfg(debug_assertions)]
     assert!(
         crate::environment::variable("THROUGHLINE_HOOK_PANIC").is_none(),
-        "told to"
+        "a test asked for a panic"
     );
 }

@@ -1,4 +1,4 @@
-//! `throughline usage --own`: the ledger of the models that Throughline itself asked.
+//! `throughline usage --own`: the requests that Throughline itself sent to the configured model.
 
 use std::io::{Write, stdout};
 
@@ -10,9 +10,9 @@ use crate::commands::App;
 use crate::commands::sessions::{format_tokens, short_session_id};
 use crate::output::table::format_table;
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, say, time};
+use crate::output::{self, Exit, time};
 
-pub fn run(
+pub(crate) fn run(
     app: &App<'_>,
     since: Option<Timestamp>,
     limit: usize,
@@ -31,16 +31,16 @@ pub fn run(
             "daily_usd": limits.daily_usd,
         }))?;
     } else if calls.is_empty() {
-        say("Throughline itself has asked no model.");
+        say!("Throughline has not sent requests to a model.");
     } else {
         print(app, &calls)?;
-        say(&format!(
-            "Today: {} of {} tokens, ${:.4} of ${:.2}.",
+        say!(
+            "Used today: {} of {} tokens, ${:.4} of ${:.2}.",
             format_tokens(today.tokens),
             format_tokens(limits.daily_tokens),
             today.usd,
             limits.daily_usd
-        ));
+        );
     }
     Ok(if calls.is_empty() {
         Exit::NothingFound

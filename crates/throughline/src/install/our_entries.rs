@@ -1,27 +1,27 @@
-//! Telling what is ours in somebody else's configuration, by whichever release it was written.
+//! Recognises our entries in a configuration file, whichever release wrote them.
 
 use serde_json::Value;
 
 use super::json::edit::JsonPathStep;
 
-/// The name of our server in every agent's list.
-pub const SERVER: &str = "throughline";
-/// Where agents list their servers.
-pub const SERVER_LISTS: &[&str] = &["mcpServers", "mcp"];
-/// The keys under which agents name what a hook runs.
+/// The name of our MCP server.
+pub(crate) const SERVER: &str = "throughline";
+/// The members in which agents list MCP servers.
+pub(crate) const SERVER_LISTS: &[&str] = &["mcpServers", "mcp"];
+/// The members in which agents name the command of a hook.
 const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell"];
 
-/// A hook of ours.
+/// One of our hooks in a file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct InstalledHook {
-    pub event: String,
-    pub command: String,
-    /// What to take out: the handler, or the group that holds nothing else.
-    pub path: Vec<JsonPathStep>,
+pub(crate) struct InstalledHook {
+    pub(crate) event: String,
+    pub(crate) command: String,
+    /// What to remove: the handler, or its group if the group contains nothing else.
+    pub(crate) path: Vec<JsonPathStep>,
 }
 
-/// Finds our hooks, last ones first, so that they can be taken out one after the other.
-pub fn find_our_hooks(root: &Value) -> Vec<InstalledHook> {
+/// Finds our hooks. The last ones come first, so that removing one does not move the others.
+pub(crate) fn find_our_hooks(root: &Value) -> Vec<InstalledHook> {
     let mut found = Vec::new();
     for (event, groups) in root["hooks"].as_object().into_iter().flatten() {
         let path = [
@@ -29,11 +29,11 @@ pub fn find_our_hooks(root: &Value) -> Vec<InstalledHook> {
             JsonPathStep::Key(event.clone()),
         ];
         let groups = groups.as_array().into_iter().flatten().enumerate();
-        for (place, group) in groups.collect::<Vec<_>>().into_iter().rev() {
+        for (index, group) in groups.collect::<Vec<_>>().into_iter().rev() {
             let path: Vec<_> = path
                 .iter()
                 .cloned()
-                .chain([JsonPathStep::Index(place)])
+                .chain([JsonPathStep::Index(index)])
                 .collect();
             find_in_group(event, group, &path, &mut found);
         }
@@ -47,13 +47,13 @@ fn find_in_group(
     path: &[JsonPathStep],
     found: &mut Vec<InstalledHook>,
 ) {
-    let of = |command: &str, path: Vec<JsonPathStep>| InstalledHook {
+    let hook = |command: &str, path: Vec<JsonPathStep>| InstalledHook {
         event: event.to_owned(),
         command: command.to_owned(),
         path,
     };
     if let Some(command) = hook_command(group) {
-        found.push(of(command, path.to_vec()));
+        found.push(hook(command, path.to_vec()));
     }
     let Some(handlers) = group["hooks"].as_array() else {
         return;
@@ -62,17 +62,17 @@ fn find_in_group(
     if ours.len() == 1
         && let Some(command) = ours[0]
     {
-        found.push(of(command, path.to_vec()));
+        found.push(hook(command, path.to_vec()));
         return;
     }
-    for (place, command) in ours.iter().enumerate().rev() {
+    for (index, command) in ours.iter().enumerate().rev() {
         if let Some(command) = command {
             let inner = [
                 JsonPathStep::Key("hooks".to_owned()),
-                JsonPathStep::Index(place),
+                JsonPathStep::Index(index),
             ];
             let path = path.iter().cloned().chain(inner).collect();
-            found.push(of(command, path));
+            found.push(hook(command, path));
         }
     }
 }
@@ -85,14 +85,14 @@ fn hook_command(handler: &Value) -> Option<&str> {
         .find(|command| runs_our_hook(command))
 }
 
-/// Says whether a command line is `throughline hook`, wherever the program lies.
+/// Returns whether a command line is `throughline hook`, with any path to the program.
 fn runs_our_hook(command: &str) -> bool {
     let (program, rest) = first_word(command.trim_start().trim_start_matches("& "));
     is_our_program(program) && rest.split_whitespace().next() == Some("hook")
 }
 
-/// Says whether a server is started with our program.
-pub fn is_our_server(server: &Value) -> bool {
+/// Returns whether a server is started with our program.
+pub(crate) fn is_our_server(server: &Value) -> bool {
     let command = &server["command"];
     let program = command.as_str().or_else(|| command[0].as_str());
     program.is_some_and(is_our_program)
@@ -103,7 +103,7 @@ fn is_our_program(path: &str) -> bool {
     name == "throughline" || name == "throughline.exe"
 }
 
-/// Parts a command line behind its first word, which may be in quotes.
+/// Splits off the first word of a command line, which may be quoted.
 fn first_word(line: &str) -> (&str, &str) {
     for quote in ['\'', '"'] {
         if let Some(quoted) = line.strip_prefix(quote)
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_hook_is_known_by_its_program_and_word() {
+    fn our_hook_is_recognised_by_program_and_argument() {
         for ours in [
             "throughline hook",
             "  throughline   hook --agent codex",
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handler_among_others_goes_alone_and_a_group_of_its_own_goes_whole() {
+    fn a_group_is_removed_only_if_it_has_no_other_handler() {
         let handler = json!({"type": "command", "command": "throughline hook"});
         let other = json!({"type": "command", "command": "lint"});
         let root = json!({"hooks": {

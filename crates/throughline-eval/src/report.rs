@@ -1,4 +1,4 @@
-//! Runs the questions of folders and prints what came of it.
+//! Asks the questions of each folder and formats the results as tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,18 +6,19 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use crate::evaluation::corpus::{self, CorpusRow, EvalQuestion, EvalStore};
-use crate::evaluation::measures::{Means, percentile};
-use crate::evaluation::silence::{PromptReaction, everyday_prompts, send_prompt};
-use crate::output::say;
+use crate::corpus::{self, CorpusRow, EvalQuestion, EvalStore};
+use crate::measures::{Means, percentile};
+use crate::print_progress;
+use crate::prompts::{PromptReaction, everyday_prompts, send_prompt};
 
-/// How deep an order is looked at.
+/// How many hits are asked for.
 const DEPTH: usize = 200;
-/// Rows handed in at once.
+/// Rows per batch.
 const BATCH_ROWS: usize = 500;
-/// What a prompt may be given: evidence below that place is as good as not found.
+/// A question counts as answerable if its evidence is among this many best hits: a prompt is never
+/// given more records than that.
 const INJECTED_MAX: usize = 8;
-/// Of the questions of another set so many are sent as prompts, and of a set's own.
+/// At most this many questions of each other set, and of a set itself, are sent as prompts.
 const FOREIGN_MAX: usize = 120;
 const OWN_MAX: usize = 240;
 const MEASURES: [&str; 6] = [
@@ -29,66 +30,67 @@ const MEASURES: [&str; 6] = [
     "ndcg@10",
 ];
 
-/// The questions of one folder, answered.
+/// The results of one folder.
 #[derive(Debug, Default)]
 struct SetResults {
     name: String,
     records: Means,
     sessions: Means,
     latencies_ms: Vec<f64>,
-    /// What came of questions whose evidence is among the best hits.
+    /// Reactions to the questions whose evidence is among the best hits.
     answerable: Vec<PromptReaction>,
-    /// Of those, how many are given evidence.
+    /// The number of those questions that are given evidence.
     shown_evidence: usize,
 }
 
-/// Loads each folder's corpus, asks its questions and the others', and returns the report.
-pub fn run(folders: &[PathBuf], home: &Path, now: Timestamp) -> anyhow::Result<String> {
+/// Loads each folder's corpus, asks its questions and those of the other folders, and returns the
+/// report.
+pub(crate) fn run(folders: &[PathBuf], home: &Path, now: Timestamp) -> anyhow::Result<String> {
     let mut sets = Vec::new();
     for folder in folders {
         let name = folder
             .file_name()
             .map_or("?".into(), |name| name.to_string_lossy().into_owned());
-        let mut library = EvalStore::open(&home.join(&name))?;
-        let (rows, seconds) = load_corpus(&mut library, folder)?;
-        say(&format!("{name}: {rows} records in {seconds:.1} s"));
+        let mut eval_store = EvalStore::open(&home.join(&name))?;
+        let (rows, seconds) = load_corpus(&mut eval_store, folder)?;
+        print_progress(&format!("{name}: {rows} records in {seconds:.1} s"))?;
         let mut questions = Vec::new();
         corpus::read_jsonl(folder, "queries", |question: EvalQuestion| {
             questions.push(question);
             Ok(())
         })?;
-        sets.push((name, library, questions));
+        sets.push((name, eval_store, questions));
     }
     let mut answers = Vec::new();
-    for (name, library, questions) in &sets {
-        say(&format!("{name}: {} questions", questions.len()));
-        answers.push(answer_questions(name, library, questions, now)?);
+    for (name, eval_store, questions) in &sets {
+        print_progress(&format!("{name}: {} questions", questions.len()))?;
+        answers.push(answer_questions(name, eval_store, questions, now)?);
     }
     let unrelated = send_unrelated(&sets, now)?;
     Ok(format_report(&mut answers, &unrelated))
 }
 
-fn load_corpus(library: &mut EvalStore, folder: &Path) -> anyhow::Result<(usize, f64)> {
+fn load_corpus(eval_store: &mut EvalStore, folder: &Path) -> anyhow::Result<(usize, f64)> {
     let start = Instant::now();
     let mut count = 0;
     let mut rows: Vec<CorpusRow> = Vec::new();
     corpus::read_jsonl(folder, "corpus", |row: CorpusRow| {
         count += 1;
-        // A batch holds rows of one namespace, as a log holds one workspace's.
+        // A batch holds rows of one namespace, as a log belongs to one workspace.
         if rows.len() == BATCH_ROWS || rows.last().is_some_and(|last| last.ns != row.ns) {
-            library.ingest(std::mem::take(&mut rows))?;
+            eval_store.ingest(std::mem::take(&mut rows))?;
         }
         rows.push(row);
         Ok(())
     })?;
-    library.ingest(rows)?;
-    library.flush()?;
+    eval_store.ingest(rows)?;
+    eval_store.flush()?;
     Ok((count, start.elapsed().as_secs_f64()))
 }
 
 fn answer_questions(
     name: &str,
-    library: &EvalStore,
+    eval_store: &EvalStore,
     questions: &[EvalQuestion],
     now: Timestamp,
 ) -> anyhow::Result<SetResults> {
@@ -96,22 +98,22 @@ fn answer_questions(
         name: name.to_owned(),
         ..SetResults::default()
     };
-    let places: Vec<usize> = (0..questions.len()).collect();
-    let sent: BTreeSet<&usize> = sample(&places, OWN_MAX).collect();
-    for (at, question) in questions.iter().enumerate() {
+    let indexes: Vec<usize> = (0..questions.len()).collect();
+    let sent: BTreeSet<&usize> = sample(&indexes, OWN_MAX).collect();
+    for (index, question) in questions.iter().enumerate() {
         if question.gold.is_empty() && question.gold_sessions.is_empty() {
             continue;
         }
         let start = Instant::now();
         let asof = question.asof.as_deref();
-        let ranked = library.search(&question.ns, &question.query, asof, DEPTH, now)?;
+        let ranked = eval_store.search(&question.ns, &question.query, asof, DEPTH, now)?;
         answers
             .latencies_ms
             .push(start.elapsed().as_secs_f64() * 1000.0);
         let ids: Vec<&str> = ranked
             .hits
             .iter()
-            .filter_map(|hit| library.corpus_id(hit.hit.id))
+            .filter_map(|hit| eval_store.corpus_id(hit.hit.id))
             .collect();
         let sessions: Vec<&str> = ranked
             .sessions
@@ -132,8 +134,8 @@ fn answer_questions(
         if !question.gold_sessions.is_empty() {
             answers.sessions.add(&sessions, &question.gold_sessions);
         }
-        if is_answerable && sent.contains(&at) {
-            let reaction = send_prompt(library, &question.ns, &question.query, now)?;
+        if is_answerable && sent.contains(&index) {
+            let reaction = send_prompt(eval_store, &question.ns, &question.query, now)?;
             answers.shown_evidence += usize::from(shows_evidence(&reaction, question, &ids, &top));
             answers.answerable.push(reaction);
         }
@@ -141,7 +143,7 @@ fn answer_questions(
     Ok(answers)
 }
 
-/// Says whether evidence is among what is shown.
+/// Returns whether evidence is among the injected records.
 fn shows_evidence(
     reaction: &PromptReaction,
     question: &EvalQuestion,
@@ -153,12 +155,12 @@ fn shows_evidence(
             if !question.gold.is_empty() {
                 return question.gold.contains(shown);
             }
-            let place = ids.iter().position(|id| id == shown);
-            place.is_some_and(|at| {
+            let rank = ids.iter().position(|id| id == shown);
+            rank.is_some_and(|rank| {
                 question
                     .gold_sessions
                     .iter()
-                    .any(|gold| gold == sessions[at])
+                    .any(|gold| gold == sessions[rank])
             })
         })
 }
@@ -170,22 +172,23 @@ fn contains_gold(found: &[&str], gold: &[String]) -> bool {
         .any(|id| gold.iter().any(|gold| gold == id))
 }
 
-/// Sends each corpus what others' questions ask, and what people type every day.
+/// Sends each corpus the questions of the others, and everyday prompts that need nothing from
+/// memory.
 fn send_unrelated(
     sets: &[(String, EvalStore, Vec<EvalQuestion>)],
     now: Timestamp,
 ) -> anyhow::Result<BTreeMap<String, Vec<PromptReaction>>> {
     let mut reactions: BTreeMap<String, Vec<PromptReaction>> = BTreeMap::new();
-    for (name, library, questions) in sets {
-        let mut places: Vec<&str> = questions.iter().map(|q| q.ns.as_str()).collect();
-        places.dedup();
-        let mut place = places.iter().cycle();
-        say(&format!("{name}: prompts that it cannot answer"));
+    for (name, eval_store, questions) in sets {
+        let mut namespaces: Vec<&str> = questions.iter().map(|q| q.ns.as_str()).collect();
+        namespaces.dedup();
+        let mut namespaces = namespaces.iter().cycle();
+        print_progress(&format!("{name}: unrelated prompts"))?;
         let mut send = |text: &str| {
-            let ns = place.next().copied().unwrap_or_default();
-            send_prompt(library, ns, text, now)
+            let ns = namespaces.next().copied().unwrap_or_default();
+            send_prompt(eval_store, ns, text, now)
         };
-        // Sets of one family are about the same things.
+        // Sets of one family cover the same topics.
         let others = sets
             .iter()
             .filter(|set| set_family(&set.0) != set_family(name));
@@ -203,7 +206,7 @@ fn send_unrelated(
     Ok(reactions)
 }
 
-/// Returns at most so many of a list, spread evenly over it: the same ones every time.
+/// Returns at most `max` items, evenly spread over the list, so that every run uses the same ones.
 fn sample<T>(all: &[T], max: usize) -> impl Iterator<Item = &T> {
     all.iter().step_by(all.len().div_ceil(max).max(1))
 }

@@ -1,0 +1,78 @@
+//! `throughline-eval`: measures how well search finds records and how rarely unrelated prompts get
+//! an injection.
+//!
+//! Corpora and questions are JSON Lines files. [`corpus`] reads them and writes their rows to a real
+//! store, redactor and index included. [`report`] asks the questions of each folder and prints
+//! tables of the [`measures`]; [`prompts`] sends prompts through the function that hooks call. With
+//! `--stdio`, [`stdio`] answers an external harness line by line instead.
+
+#![warn(unreachable_pub, let_underscore_drop)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::await_holding_lock
+)]
+
+mod corpus;
+mod measures;
+mod prompts;
+mod report;
+mod stdio;
+
+use std::io::{BufReader, Write, stderr, stdin, stdout};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Parser;
+use jiff::Timestamp;
+use store::Store;
+
+use crate::corpus::EvalStore;
+
+/// Measure search and injection on corpora with known answers
+///
+/// Each folder holds `corpus.jsonl` and `queries.jsonl`, either of them compressed as .gz if you
+/// like. The corpora are stored below the home folder, which must not hold a store yet.
+#[derive(Debug, Parser)]
+#[command(name = "throughline-eval", version)]
+struct Cli {
+    /// Folders with a corpus and its questions
+    #[arg(value_name = "DIR", required_unless_present = "stdio")]
+    folders: Vec<PathBuf>,
+
+    /// Answer the protocol `retrieval-eval/1` on standard input and output instead
+    #[arg(long, conflicts_with = "folders")]
+    stdio: bool,
+
+    /// Create the stores in this folder
+    #[arg(long, value_name = "DIR", env = "THROUGHLINE_HOME")]
+    home: PathBuf,
+
+    /// Use this time instead of the current one
+    #[arg(long, value_name = "TIME", env = "THROUGHLINE_NOW")]
+    now: Option<Timestamp>,
+}
+
+fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    if Store::database_path(&cli.home).exists() {
+        anyhow::bail!(
+            "{} already holds a store, which would distort the results; use an empty folder",
+            cli.home.display()
+        );
+    }
+    #[expect(clippy::disallowed_methods, reason = "a program reads the clock once")]
+    let now = cli.now.unwrap_or_else(Timestamp::now);
+    if cli.stdio {
+        let mut eval_store = EvalStore::open(&cli.home)?;
+        let mut input = BufReader::new(stdin().lock());
+        return stdio::serve(&mut eval_store, &mut input, &mut stdout().lock(), now);
+    }
+    let report = report::run(&cli.folders, &cli.home, now)?;
+    write!(stdout().lock(), "{report}").context("cannot print the report")
+}
+
+/// Prints a line of progress to standard error.
+fn print_progress(line: &str) -> anyhow::Result<()> {
+    writeln!(stderr(), "{line}").context("cannot print the progress")
+}

@@ -1,0 +1,219 @@
+//! Prints the diagnosis of `throughline doctor` as text.
+
+use std::io::{Write, stdout};
+
+use memory::FormatEvidence;
+use store::Health;
+use store::seal::EncryptionInfo;
+
+use super::{AgentDiagnosis, Diagnosis, installed};
+use crate::commands::{App, encrypt};
+use crate::output::table::{count, format_bytes, format_table};
+use crate::output::{self, time};
+
+pub(super) fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
+    let mut out = stdout().lock();
+    writeln!(out, "Store in {}", diagnosis.home.display())?;
+    match &diagnosis.store {
+        None if diagnosis.broken.is_some() => {}
+        None => writeln!(
+            out,
+            "  does not exist yet; run `throughline ingest` to create it"
+        )?,
+        Some(health) => {
+            print_health(&mut out, health)?;
+            print_seal(&mut out, diagnosis.seal.as_ref())?;
+        }
+    }
+    if let Some(broken) = &diagnosis.broken {
+        writeln!(out, "  PROBLEM: {broken}")?;
+    }
+    let unsound = diagnosis
+        .store
+        .as_ref()
+        .is_some_and(|health| !health.is_sound());
+    if unsound || diagnosis.broken.is_some() {
+        writeln!(
+            out,
+            "  run `throughline doctor --repair` to recover what can be read"
+        )?;
+    }
+    for kept in &diagnosis.kept {
+        writeln!(out, "  an earlier copy is kept in {}", kept.display())?;
+    }
+    for problem in &diagnosis.permissions {
+        writeln!(out, "  PROBLEM: {problem}")?;
+    }
+    print_agents(app, &mut out, &diagnosis.agents)?;
+    installed::print(&mut out, &diagnosis.installed)?;
+    for source in &diagnosis.troubled {
+        let what = if source.gone {
+            "was deleted; its records are kept"
+        } else {
+            ""
+        };
+        let skipped = match source.skipped {
+            0 => String::new(),
+            lines => format!("{} skipped", count(lines, "line")),
+        };
+        let what = [what, &skipped]
+            .into_iter()
+            .filter(|w| !w.is_empty())
+            .collect::<Vec<_>>();
+        writeln!(
+            out,
+            "  {}: {}",
+            output::text::sanitize(&source.path),
+            what.join(", ")
+        )?;
+    }
+    if !diagnosis.drift.is_empty() {
+        writeln!(out, "\nSkipped log entries of unknown types")?;
+        for (agent, kind, times) in diagnosis.drift.iter().take(10) {
+            writeln!(out, "  {agent} {}: {times}", output::text::sanitize(kind))?;
+        }
+    }
+    if diagnosis.leaves_the_machine.is_empty() {
+        writeln!(
+            out,
+            "\nNothing leaves this machine: no model is configured."
+        )?;
+    }
+    for what in &diagnosis.leaves_the_machine {
+        writeln!(out, "\nLeaves this program: {what}.")?;
+    }
+    Ok(())
+}
+
+fn print_agents(
+    app: &App<'_>,
+    out: &mut impl Write,
+    agents: &[AgentDiagnosis],
+) -> anyhow::Result<()> {
+    let (here, absent): (Vec<_>, Vec<_>) = agents.iter().partition(|agent| agent.logs > 0);
+    if !here.is_empty() {
+        writeln!(out, "\nAgents")?;
+        let rows: Vec<_> = here
+            .iter()
+            .map(|agent| {
+                vec![
+                    format!("  {}", agent.agent.title()),
+                    count(agent.logs, "log"),
+                    format_bytes(agent.size_bytes),
+                    format_evidence(agent.evidence).to_owned(),
+                    deletion_note(app, agent),
+                ]
+            })
+            .collect();
+        write!(out, "{}", format_table(&rows))?;
+    }
+    writeln!(out, "\nNo logs found")?;
+    let rows: Vec<_> = absent
+        .iter()
+        .map(|agent| {
+            vec![
+                format!("  {}", agent.agent.title()),
+                searched_folders(agent),
+            ]
+        })
+        .collect();
+    write!(out, "{}", format_table(&rows))?;
+    Ok(())
+}
+
+fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
+    writeln!(
+        out,
+        "  {} in {} of {}, {} on disk (format {}, SQLite {})",
+        count(health.records, "record"),
+        count(health.sessions, "session"),
+        count(health.workspaces, "workspace"),
+        format_bytes(health.size_bytes),
+        health.format,
+        health.sqlite,
+    )?;
+    writeln!(
+        out,
+        "  {} read, {} of them deleted by their agents since",
+        count(health.sources, "log"),
+        health.sources_gone
+    )?;
+    for problem in &health.problems {
+        writeln!(out, "  PROBLEM: {problem}")?;
+    }
+    if health.traces {
+        writeln!(
+            out,
+            "  PROBLEM: forgotten text is still in the write-ahead log, because another process is \
+             reading; stop it and run this command again"
+        )?;
+    }
+    if health.exceeds_wal_limit() {
+        writeln!(
+            out,
+            "  PROBLEM: the write-ahead log has grown to {}; another process holds a read transaction \
+             open",
+            format_bytes(health.log_bytes)
+        )?;
+    }
+    match health.damaged {
+        None if !health.problems.is_empty() => {}
+        None => writeln!(
+            out,
+            "  SQLite check passed; --deep also verifies every text"
+        )?,
+        Some(0) if !health.problems.is_empty() => {}
+        Some(0) => writeln!(out, "  SQLite check passed, and the checksum of every text")?,
+        Some(damaged) => writeln!(
+            out,
+            "  PROBLEM: {} checksum",
+            match damaged {
+                1 => "1 text does not match its".to_owned(),
+                _ => format!("{damaged} texts do not match their"),
+            }
+        )?,
+    }
+    Ok(())
+}
+
+fn print_seal(out: &mut impl Write, seal: Option<&EncryptionInfo>) -> anyhow::Result<()> {
+    match seal {
+        None => writeln!(out, "  not encrypted")?,
+        Some(seal) => writeln!(
+            out,
+            "  encrypted with key {} in {}",
+            seal.key,
+            encrypt::format_key_place(&seal.place)
+        )?,
+    }
+    Ok(())
+}
+
+fn searched_folders(agent: &AgentDiagnosis) -> String {
+    match agent.looks_in.as_slice() {
+        [] => "no default folder; use --root or [roots]".to_owned(),
+        [only] => format!("searched {}", only.display()),
+        [first, rest @ ..] => format!("searched {} and {} more", first.display(), rest.len()),
+    }
+}
+
+/// Returns what the adapter of an agent was developed from, which tells how far to trust it.
+fn format_evidence(evidence: FormatEvidence) -> &'static str {
+    match evidence {
+        FormatEvidence::RealLogs => "tested on real logs",
+        FormatEvidence::VendorSource => "based on the vendor's source",
+        FormatEvidence::ThirdParty => "based on third-party readers",
+    }
+}
+
+/// Returns when the agent will delete its oldest log.
+fn deletion_note(app: &App<'_>, agent: &AgentDiagnosis) -> String {
+    match (agent.deletes_after_days, agent.next_deletion) {
+        (Some(days), Some(next)) => format!(
+            "deletes logs after {days} days, the next one on {}",
+            &time::format_time(Some(next), &app.environment.zone)[..10]
+        ),
+        (Some(days), None) => format!("deletes logs after {days} days"),
+        (None, _) => "does not delete its logs".to_owned(),
+    }
+}
