@@ -1,60 +1,152 @@
-//! Lasting statements of the user.
+//! Statements of the user that hold beyond the moment: preferences, decisions, notes, corrections.
 //!
-//! A prompt is split into sentences, without code, quotations and pastes. A sentence is a fact if
-//! it matches one of the [`STATEMENT_RULES`] and no word ties it to the moment: "don't touch that
-//! line now" is an instruction, "never commit to main" is a preference.
+//! A prompt is split into sentences, without code, quotations and pasted text ([`sentences`]). A
+//! sentence states a fact if it has the form of one ([`patterns`]) and nothing in it refers to the
+//! task at hand ([`moment`]): "don't touch that line" is an instruction, "never commit to main" is
+//! a preference. The recognizer prefers to miss a fact over inventing one.
 
-mod rules;
+mod moment;
+mod patterns;
 mod sentences;
 
 use memory::FactKind;
-use memory::fact::{WORDS_MAX, are_alternatives};
+use memory::fact::WORDS_MAX;
 use memory::hygiene::{self, InstructionPattern};
 
-use self::rules::{
-    CORRECTION_PREFIXES, LASTING_PHRASES, MOMENTARY_WORDS, NARRATIVE_WORDS, STATEMENT_RULES,
-};
 use self::sentences::sentences;
 
-/// Only the first bytes of a prompt are read: a longer one is mostly pasted.
+/// Only the beginning of a longer prompt is read: the rest is usually pasted.
 const PROMPT_BYTES_MAX: usize = 4 << 10;
-/// A fact with fewer words has no content.
+/// A fact of fewer words carries no information.
 const WORDS_MIN: usize = 3;
+/// A prompt up to this length, without headings and tables, is typed by hand.
+const TYPED_BYTES_MAX: usize = 1_200;
+const TYPED_LINES_MAX: usize = 14;
 
-/// Returns the lasting statements of a prompt.
+/// Words that introduce a correction. The rest of the sentence must state a fact by itself.
+const CORRECTIONS: &[&str] = &[
+    "no, ",
+    "no - ",
+    "no. ",
+    "no! ",
+    "nope, ",
+    "actually, ",
+    "actually ",
+    "wrong, ",
+    "that's wrong, ",
+    "that is wrong, ",
+    "not like that, ",
+    "that's not right, ",
+];
+
+/// Words that introduce a note. They are not part of the fact.
+const NOTES: &[&str] = &[
+    "remember that ",
+    "remember: ",
+    "remember, ",
+    "please remember that ",
+    "please remember: ",
+    "note for later: ",
+    "for future reference, ",
+    "for future reference: ",
+    "for reference, ",
+    "keep in mind that ",
+    "keep in mind: ",
+    "bear in mind that ",
+    "for the record, ",
+    "note that ",
+    "please note that ",
+    "don't forget that ",
+    "do not forget that ",
+    "fyi, ",
+    "fyi: ",
+    "fyi ",
+];
+
+/// Words without meaning of their own at the beginning of a sentence.
+const FILLERS: &[&str] = &[
+    "please ",
+    "also, ",
+    "also ",
+    "and ",
+    "but ",
+    "so, ",
+    "so ",
+    "ok, ",
+    "okay, ",
+    "hey, ",
+    "btw, ",
+    "btw ",
+    "by the way, ",
+    "important: ",
+    "rule: ",
+    "reminder: ",
+    "note: ",
+    "one more thing: ",
+    "it would be great if you ",
+    "it would be nice if you ",
+    "it's important to ",
+    "it is important to ",
+    "it's important that ",
+    "it is important that ",
+    "just so you know, ",
+];
+
+/// Returns the statements of a prompt that hold beyond the moment.
 pub fn statements(prompt: &str) -> Vec<(FactKind, String)> {
+    let is_typed = is_typed(prompt);
     let prompt = &prompt[..prompt.floor_char_boundary(PROMPT_BYTES_MAX)];
     sentences(prompt)
         .into_iter()
-        .filter_map(|sentence| parse_statement(&sentence))
+        .filter_map(|sentence| statement(&sentence, is_typed))
         .collect()
 }
 
-fn parse_statement(sentence: &str) -> Option<(FactKind, String)> {
-    let lower = sentence.to_lowercase().replace('’', "'");
-    let corrected = CORRECTION_PREFIXES
-        .iter()
-        .find_map(|begin| lower.strip_prefix(begin));
-    let said = corrected.unwrap_or(&lower).trim_start();
-    if is_momentary(said) || is_narrative(said) || is_injection(said) {
+/// Says whether a person typed the prompt. Plans, reviews and summaries are pasted: what they say
+/// in the form of a rule describes the task.
+fn is_typed(prompt: &str) -> bool {
+    let mut lines = prompt.lines();
+    prompt.len() <= TYPED_BYTES_MAX
+        && prompt.lines().count() <= TYPED_LINES_MAX
+        && !prompt.contains("**")
+        && !lines.any(|line| line.starts_with(['#', '|', '+', '⎿', '⏺', '●']))
+}
+
+fn statement(sentence: &str, is_typed: bool) -> Option<(FactKind, String)> {
+    let is_prose = sentence.starts_with(|c: char| c.is_alphabetic() || c == '`')
+        && !["→", "->", "=>", "…"]
+            .iter()
+            .any(|sign| sentence.contains(sign));
+    if !is_prose {
         return None;
     }
-    let kind = STATEMENT_RULES
-        .iter()
-        .find(|rule| rule.matches_sentence(said))
-        .map(|rule| rule.kind)
-        .or_else(|| is_choice(said).then_some(FactKind::Preference))?;
-    let kind = if corrected.is_some() {
+    let lower = sentence.to_lowercase().replace('’', "'");
+    let (is_correction, rest) = strip_any(&lower, CORRECTIONS);
+    let (is_note, rest) = strip_any(rest, NOTES);
+    let mut said = rest;
+    while let (true, rest) = strip_any(said, FILLERS) {
+        said = rest;
+    }
+    if moment::is_momentary(said) || is_hostile(said) {
+        return None;
+    }
+    let kind = match patterns::fact_kind(said, is_typed) {
+        _ if is_note && patterns::is_informative(said) => FactKind::Note,
+        Some(kind) => kind,
+        None => return None,
+    };
+    let kind = if is_correction {
         FactKind::Correction
     } else {
         kind
     };
-    let start = sentence
+    // Lower-casing may change the length of a text; then the lower-cased one is kept.
+    let text = sentence
         .len()
         .checked_sub(said.len())
-        .filter(|at| sentence.is_char_boundary(*at));
-    let text = start.map_or(said, |at| &sentence[at..]);
-    let text = strip_lead_in(text)
+        .filter(|at| lower.len() == sentence.len() && sentence.is_char_boundary(*at))
+        .map_or(said, |at| &sentence[at..]);
+    let text = strip_any_case(text, &["decision: "])
         .trim_end_matches(['.', '!', ',', ';', ':'])
         .trim();
     let words = text.split_whitespace().count();
@@ -63,75 +155,21 @@ fn parse_statement(sentence: &str) -> Option<(FactKind, String)> {
         .then(|| (kind, text.to_owned()))
 }
 
-/// Says whether a leading "always" or "never" starts a description instead of a rule.
-fn is_narrative(said: &str) -> bool {
-    let mut words = said.split_whitespace();
-    let begins = words
-        .next()
-        .is_some_and(|word| matches!(word, "always" | "never"));
-    begins
-        && words
-            .next()
-            .is_none_or(|word| NARRATIVE_WORDS.contains(&word))
+fn strip_any<'a>(text: &'a str, prefixes: &[&str]) -> (bool, &'a str) {
+    let found = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix));
+    (found.is_some(), found.unwrap_or(text).trim_start())
 }
 
-/// Turns "remember that X" into X.
-fn strip_lead_in(text: &str) -> &str {
-    let lower = text.to_lowercase();
-    let notes = STATEMENT_RULES
-        .iter()
-        .filter(|rule| rule.kind == FactKind::Note);
-    let lead = notes
-        .flat_map(|rule| rule.prefixes)
-        .chain(["please ", "decision: "].iter())
-        .find(|begin| lower.starts_with(*begin));
-    match lead {
-        Some(begin) if text.is_char_boundary(begin.len()) => &text[begin.len()..],
-        _ => text,
-    }
-}
-
-/// Recognizes "use X, not Y" for two alternatives.
-fn is_choice(said: &str) -> bool {
-    let words: Vec<_> = memory::words::split_words(said).collect();
-    if words.first().map(String::as_str) != Some("use") {
-        return false;
-    }
-    let Some(chosen) = words.get(1) else {
-        return false;
-    };
-    let rejected = words.iter().zip(&words[1..]).find_map(|(word, next)| {
-        ["not", "of", "over"]
-            .contains(&word.as_str())
-            .then_some(next)
+fn strip_any_case<'a>(text: &'a str, prefixes: &[&str]) -> &'a str {
+    let found = prefixes.iter().find(|prefix| {
+        text.get(..prefix.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
     });
-    rejected.is_some_and(|rejected| are_alternatives(chosen, rejected))
+    found.map_or(text, |prefix| &text[prefix.len()..])
 }
 
-/// Says whether a sentence is a question, hedges, or refers to the moment.
-fn is_momentary(said: &str) -> bool {
-    let hedges = [
-        "maybe ",
-        "perhaps ",
-        "should we ",
-        "could we ",
-        "what if ",
-        "i think ",
-        "i guess ",
-    ];
-    if said.contains('?') || hedges.iter().any(|hedge| said.contains(hedge)) {
-        return true;
-    }
-    let mut rest = said.to_owned();
-    for phrase in LASTING_PHRASES {
-        rest = rest.replace(phrase, " ");
-    }
-    memory::words::split_words(&rest).any(|word| MOMENTARY_WORDS.contains(&word.as_str()))
-}
-
-/// Says whether a sentence looks like a prompt injection, such as one in a pasted text. A standing
-/// order alone is what a preference looks like.
-fn is_injection(said: &str) -> bool {
+/// A user may give standing orders, but not those that only an attacker would give.
+fn is_hostile(said: &str) -> bool {
     match hygiene::instruction_pattern(said) {
         None | Some(InstructionPattern::Standing) => false,
         Some(
@@ -148,24 +186,46 @@ fn is_injection(said: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// At least this share of the sentences that are found must be facts.
+    const PRECISION_MIN: f64 = 0.95;
+    /// At least this share of the facts must be found.
+    const RECALL_MIN: f64 = 0.80;
+
     #[test]
-    fn every_rule_proves_itself() {
-        for rule in STATEMENT_RULES {
-            for text in rule.catches {
-                let found = statements(text);
-                assert_eq!(found.len(), 1, "missed: {text:?}");
-                assert_eq!(found[0].0, rule.kind, "{text:?}");
-            }
-            for text in rule.spares {
-                assert_eq!(statements(text), [], "caught: {text:?}");
+    fn facts_are_told_from_instructions() {
+        let set = include_str!("testdata/statements.tsv");
+        let mut wrong = String::new();
+        let (mut found, mut missed, mut invented, mut other_kind) = (0, 0, 0, 0);
+        for line in set.lines().filter(|line| !line.starts_with('#')) {
+            let (label, sentence) = line.split_once('\t').unwrap();
+            match (label, statements(sentence).first()) {
+                ("-", Some((kind, _))) => {
+                    invented += 1;
+                    wrong += &format!("invented {kind:?}: {sentence}\n");
+                }
+                ("-", None) => {}
+                (_, None) => {
+                    missed += 1;
+                    wrong += &format!("missed: {sentence}\n");
+                }
+                (label, Some((kind, _))) => {
+                    found += 1;
+                    other_kind += u32::from(kind.to_string() != label);
+                }
             }
         }
+        let precision = f64::from(found) / f64::from(found + invented);
+        let recall = f64::from(found) / f64::from(found + missed);
+        let figures = format!("precision {precision:.3}, recall {recall:.3}, {other_kind} kinds");
+        println!("{figures}\n{wrong}");
+        assert!(
+            precision >= PRECISION_MIN && recall >= RECALL_MIN,
+            "{figures}\n{wrong}"
+        );
     }
 
     #[test]
-    fn a_correction_is_one() {
-        let found = statements("No, we use pnpm here in this repo. Fix the build");
-        assert_eq!(found, [], "\"here\" ties it to the place");
+    fn a_correction_keeps_its_statement() {
         assert_eq!(
             statements("No, we use pnpm. Fix the build"),
             [(FactKind::Correction, "we use pnpm".to_owned())]
@@ -178,7 +238,26 @@ mod tests {
     }
 
     #[test]
-    fn pastes_quotations_and_attacks_are_no_statements() {
+    fn leads_are_not_part_of_a_fact() {
+        let check = |sentence: &str, fact: &str| {
+            assert_eq!(statements(sentence)[0].1, fact, "{sentence}");
+        };
+        check(
+            "Remember that the staging server is rebuilt every Monday.",
+            "the staging server is rebuilt every Monday",
+        );
+        check(
+            "Decision: the queue stays in memory",
+            "the queue stays in memory",
+        );
+        check(
+            "Also, please never use Docker in tests!",
+            "never use Docker in tests",
+        );
+    }
+
+    #[test]
+    fn pasted_quoted_and_hostile_text_states_nothing() {
         for text in [
             "```\nalways use tabs in Makefiles\n```",
             "> never commit generated files",
@@ -193,16 +272,12 @@ mod tests {
     }
 
     #[test]
-    fn odd_text_is_read_without_harm() {
-        for text in [
-            "",
-            "🎉. No, ",
-            "İ always use İstanbul time zone",
-            "no, \u{130}\u{130}\u{130} we use x y",
-        ] {
-            let _read = statements(text);
-        }
+    fn letters_that_change_length_do_not_break_the_text() {
+        let found = statements("İ always; never commit İstanbul time zones to main");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].1.contains("stanbul"), "{found:?}");
+        assert_eq!(statements("🎉. No, "), []);
         let long = "never commit generated files. ".repeat(1_000);
-        assert!(statements(&long).is_empty() || statements(&long).len() < 200);
+        assert!(statements(&long).len() <= PROMPT_BYTES_MAX / 30 + 1);
     }
 }
