@@ -155,7 +155,11 @@ fn with_discovery<T>(
     let stop = stop_on_interrupt()?;
     let sources = sources(app, logs)?;
     let discovery = sources.discover();
-    let bar = progress_bar(app, &discovery);
+    let bar = if discovery.sources.is_empty() {
+        ProgressBar::hidden()
+    } else {
+        progress_bar(app.environment, PROGRESS)
+    };
     let show = |progress: SweepProgress| {
         bar.set_length(progress.total_bytes);
         bar.set_position(progress.read_bytes);

@@ -4,7 +4,7 @@ use std::io::{Write, stdout};
 
 use memory::FormatEvidence;
 use store::Health;
-use store::seal::EncryptionInfo;
+use store::encryption::EncryptionInfo;
 
 use super::{AgentDiagnosis, Diagnosis, installed};
 use crate::commands::{App, encrypt};
