@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use memory::{SessionId, Workspace};
-use recall::offered::PromptHits;
-use recall::{ContextPack, PromptRequest, RecallEnv, RecallOutcome};
+use recall::{ContextPack, PromptHits, PromptRequest, RecallEnv, RecallOutcome};
 use serde::Serialize;
 use store::{NewInjection, Store};
 
@@ -107,7 +106,7 @@ pub fn recall_for_prompt(
     workspace: &Workspace,
     now: Timestamp,
 ) -> store::Result<RecallOutcome> {
-    let find = recall::offered::find_prompt_hits;
+    let find = recall::find_prompt_hits;
     recall_with_search(store, settings, occasion, workspace, now, find)
 }
 

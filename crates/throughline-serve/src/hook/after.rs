@@ -251,7 +251,7 @@ fn run_follow_up(
             Ok(())
         }
         FollowUp::Distill => {
-            recall::used::score_past_injections(store, now)?;
+            recall::score_past_injections(store, now)?;
             if works.facts {
                 let stopped = || works.stop.load(Ordering::Relaxed);
                 distill::facts::extract_pending_facts(store, now, &stopped)?;

@@ -7,7 +7,7 @@ use distill::renew::SummaryError;
 use distill::renew::live::current_notes;
 use memory::summary::SummaryLimits;
 use memory::{RecordKind, SessionId, Tokens};
-use recall::standing::RepeatPolicy;
+use recall::RepeatPolicy;
 use store::SessionStep;
 
 use super::live::{LogTail, sensitive_text_policy};

@@ -86,7 +86,7 @@ fn other_workspace_hint(
     now: jiff::Timestamp,
 ) -> anyhow::Result<Option<String>> {
     let found = recall::search(store, &recall::RecallQuery::from(prompt), now)?;
-    if found.verdict != recall::Verdict::Inject {
+    if found.confidence < recall::CONFIDENCE_MIN {
         return Ok(None);
     }
     let is_other = |key: &&str| *key != here.key;
@@ -140,9 +140,9 @@ fn print_recalled(recalled: &RecallOutcome, explain: bool) -> anyhow::Result<()>
             100.0 * recalled.confidence
         ));
         for considered in &recalled.considered {
-            let fate = match considered.fate {
+            let fate = match considered.decision {
                 ItemDecision::Injected => "in".to_owned(),
-                ItemDecision::Left(why) => format!("out: {}", why.reason()),
+                ItemDecision::Rejected(why) => format!("out: {}", why.reason()),
             };
             let (kind, _) = considered.item.parts();
             let id = considered.item.to_string();

@@ -113,14 +113,13 @@ pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
     };
     let ask = RecallQuery {
         query,
+        explain: args.explain,
+        rank_sessions: args.json,
         ..RecallQuery::default()
     };
-    let mut found = recall::search(&store, &ask, app.environment.now)?;
+    let found = recall::search(&store, &ask, app.environment.now)?;
     let facts = evicted_facts(&store, &ask.query, found.digest_only_sessions)?;
     if args.json {
-        if !args.explain {
-            found.hits.iter_mut().for_each(|hit| hit.parts.clear());
-        }
         let (ranked, facts) = (&found, &facts);
         output::print_json(&SearchOutput { ranked, facts })?;
     } else {

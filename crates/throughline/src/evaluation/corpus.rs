@@ -125,6 +125,8 @@ impl EvalStore {
                 limit,
                 ..Query::default()
             },
+            explain: true,
+            rank_sessions: true,
             ..recall::RecallQuery::default()
         };
         Ok(recall::search(&self.store, &ask, now)?)

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use memory::MemoryItem;
 use recall::{
-    ItemDecision, PromptHits, PromptRequest, RecallAnswer, RecallConfig, RecallEnv, offered,
+    ItemDecision, PromptHits, PromptRequest, RecallAnswer, RecallConfig, RecallEnv,
+    find_prompt_hits,
 };
 use store::Store;
 
@@ -24,7 +25,7 @@ pub struct PromptReaction {
     /// How sure the search is of the best record that may be shown; 0 where none may.
     pub confidence: f64,
     /// What the confidence was made of.
-    pub gate: recall::gate::GateFeatures,
+    pub gate: recall::GateFeatures,
     /// Names of the records that are shown, or would be if the gate were open.
     pub shown: Vec<String>,
 }
@@ -79,7 +80,7 @@ fn recall_once(
     let find = |store: &Store, asked: &PromptRequest, now: Timestamp| {
         let found = match known.take() {
             Some(found) => found,
-            None => offered::find_prompt_hits(store, asked, now)?,
+            None => find_prompt_hits(store, asked, now)?,
         };
         reaction.gate = found.gate;
         *known = Some(found.clone());
@@ -88,7 +89,7 @@ fn recall_once(
     let recalled = recall::recall(&library.store, occasion, config, &world, find)?;
     reaction.injects = matches!(recalled.answer, RecallAnswer::Inject(_));
     for considered in &recalled.considered {
-        if considered.fate == ItemDecision::Injected
+        if considered.decision == ItemDecision::Injected
             && let MemoryItem::Record(id) = considered.item
         {
             reaction.confidence = reaction.confidence.max(considered.score);
