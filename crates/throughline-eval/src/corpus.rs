@@ -126,6 +126,8 @@ impl EvalStore {
                 limit,
                 ..Query::default()
             },
+            explain: true,
+            rank_sessions: true,
             ..recall::RecallQuery::default()
         };
         Ok(recall::search(&self.store, &query, now)?)

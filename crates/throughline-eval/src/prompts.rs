@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use memory::MemoryItem;
 use recall::{
-    ItemDecision, PromptHits, PromptRequest, RecallAnswer, RecallConfig, RecallEnv, offered,
+    ItemDecision, PromptHits, PromptRequest, RecallAnswer, RecallConfig, RecallEnv,
+    find_prompt_hits,
 };
 use store::Store;
 
@@ -24,7 +25,7 @@ pub(crate) struct PromptReaction {
     /// The confidence of the best record that may be injected, or 0 without such a record.
     pub(crate) confidence: f64,
     /// The features from which the confidence was computed.
-    pub(crate) gate: recall::gate::GateFeatures,
+    pub(crate) gate: recall::GateFeatures,
     /// Corpus ids of the records that are injected, or that would be if the gate were open.
     pub(crate) shown: Vec<String>,
 }
@@ -80,7 +81,7 @@ fn recall_once(
     let find = |store: &Store, asked: &PromptRequest, now: Timestamp| {
         let found = match known.take() {
             Some(found) => found,
-            None => offered::find_prompt_hits(store, asked, now)?,
+            None => find_prompt_hits(store, asked, now)?,
         };
         reaction.gate = found.gate;
         *known = Some(found.clone());
@@ -89,7 +90,7 @@ fn recall_once(
     let recalled = recall::recall(&eval_store.store, request, config, &env, find)?;
     reaction.injects = matches!(recalled.answer, RecallAnswer::Inject(_));
     for considered in &recalled.considered {
-        if considered.fate == ItemDecision::Injected
+        if considered.decision == ItemDecision::Injected
             && let MemoryItem::Record(id) = considered.item
         {
             reaction.confidence = reaction.confidence.max(considered.score);

@@ -224,7 +224,7 @@ fn format_report(
     let positives: Vec<&PromptReaction> = answers.iter().flat_map(|a| &a.answerable).collect();
     let negatives: Vec<&PromptReaction> = unrelated.values().flatten().collect();
     for floor in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] {
-        let mark = if (floor - recall::gate::CONFIDENCE_MIN).abs() < 1e-9 {
+        let mark = if (floor - recall::CONFIDENCE_MIN).abs() < 1e-9 {
             " (default)"
         } else {
             ""

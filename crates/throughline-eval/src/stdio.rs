@@ -120,9 +120,9 @@ fn answer(
         EvalRequest::Hello => EvalReply {
             name: Some("throughline"),
             names: Some(FeatureNames {
-                features: &recall::rank::NAMES,
-                session_features: &recall::sessions::NAMES,
-                gate: &recall::gate::NAMES,
+                features: recall::RecordFeatures::NAMES,
+                session_features: recall::SessionFeatures::NAMES,
+                gate: recall::GateFeatures::NAMES,
             }),
             ..done
         },
@@ -148,7 +148,7 @@ fn answer(
             let reaction = prompts::send_prompt(eval_store, &ns, &prompt, now)?;
             EvalReply {
                 confidence: Some(reaction.confidence),
-                gate: Some(reaction.gate.to_vec()),
+                gate: Some(reaction.gate.values().to_vec()),
                 injects: Some(reaction.injects),
                 shown: Some(reaction.shown),
                 ..EvalReply::default()
@@ -163,25 +163,26 @@ fn search_reply(eval_store: &EvalStore, ranked: &recall::RankedHits, explain: bo
         Some(EvalHit {
             id: eval_store.corpus_id(hit.hit.id)?.to_owned(),
             score: hit.hit.score,
-            features: if explain {
-                hit.features.to_vec()
-            } else {
-                Vec::new()
-            },
+            features: hit
+                .features
+                .as_ref()
+                .filter(|_| explain)
+                .map(|features| features.values().to_vec())
+                .unwrap_or_default(),
         })
     };
     let session = |session: &recall::RankedSession| session.id.native().to_owned();
     let features = ranked
         .sessions
         .iter()
-        .map(|session| session.features.to_vec())
+        .map(|session| session.features.values().to_vec())
         .collect();
     EvalReply {
         results: Some(ranked.hits.iter().filter_map(result).collect()),
         sessions: Some(ranked.sessions.iter().map(session).collect()),
         session_features: explain.then_some(features),
         confidence: Some(ranked.confidence),
-        gate: explain.then(|| ranked.gate.to_vec()),
+        gate: explain.then(|| ranked.gate.values().to_vec()),
         ..EvalReply::default()
     }
 }

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use memory::words::StemmedText;
 use memory::{FactKind, SessionId, Trust, Workspace};
 use store::{NewFact, Store};
-use throughline_recall::{PromptRequest, RecallConfig, RecallEnv, offered, recall};
+use throughline_recall::{PromptRequest, RecallConfig, RecallEnv, find_prompt_hits, recall};
 
 const WORDS: &[&str] = &[
     "parser", "ledger", "invoice", "queue", "retry", "cache", "gateway", "schema", "index",
@@ -69,7 +69,7 @@ fn main() {
             &occasion,
             &RecallConfig::default(),
             &world,
-            offered::find_prompt_hits,
+            find_prompt_hits,
         )
         .unwrap();
     });

@@ -1,61 +1,51 @@
-//! For a prompt, now: ranked hits, and a context pack within its budget, or silence with a reason.
+//! Ranked hits for a query, and the context that a prompt gets from memory, or silence with a
+//! reason.
 //!
-//! [`ask`] takes a question apart; [`candidates`] asks the index for the rows that hold its terms and weighs
-//! them at a glance; [`passages`] reads the texts of the best; [`rank`] turns what was seen into features and
-//! features into a score, with [`meaning`] for words that differ and mean the same; [`sessions`] adds up; [`gate`]
-//! says whether any of it is worth showing to somebody who did not ask. [`search()`] is all of it in order.
+//! [`search()`] answers a query in four steps. [`query`] parses the text; [`retrieve`] asks the
+//! index for the rows that hold its terms and scores them unread; [`score`] reads the texts of the
+//! best and ranks them by a linear model; [`gate`] turns the best hits into a confidence.
 //!
-//! [`recall`](recall::recall) is what a hook calls: [`occasion`] says whether a person typed the
-//! prompt at all, [`offered`] finds records, [`judge`] decides of each fact and record whether
-//! it may be shown, [`pack`] fits what is left into its [`Budget`] and fences it, with
-//! [`provenance`] and [`stale`] notes. [`used`] looks later at what became of it.
-//!
-//! A stored question is shown beside its answer ([`answers`], [`echo`]); a rule of the user is
-//! found by what ties it to a prompt ([`rules`]); [`origin`] decides what of a record is shown.
-//!
-//! [`standing`] is what holds whatever is asked: a session gets it once, when it starts.
+//! [`recall()`] is what a hook calls for a prompt. [`inject`] searches, decides of each fact and
+//! record whether it may be shown, and fits the rest into a [`Budget`].
 //!
 //! [`questions`] answers `blame`, `how` and `fix`.
 //!
-//! Knows nothing of SQL: candidates come from the store with what it knows of them. Nothing here writes
-//! before the prompt is answered, reads a clock or touches a file: the caller hands in `now` and a way to
-//! ask whether a file has changed.
+//! This crate contains no SQL: rows come from the store with their attributes. It writes nothing
+//! before the prompt is answered, reads no clock and touches no file: the caller passes `now` and a
+//! function that says whether a file has changed.
 
-mod answers;
-pub mod ask;
-mod candidates;
-mod dates;
-pub mod echo;
-pub mod gate;
-pub mod judge;
-pub mod meaning;
-pub mod occasion;
-pub mod offered;
-pub mod origin;
-pub mod pack;
-mod passages;
-pub mod provenance;
+#![cfg_attr(
+    not(test),
+    warn(
+        unreachable_pub,
+        let_underscore_drop,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::await_holding_lock
+    )
+)]
+
+pub(crate) mod gate;
+pub(crate) mod inject;
+pub(crate) mod query;
 pub mod questions;
-pub mod rank;
-pub mod recall;
-mod rules;
+pub(crate) mod retrieve;
+pub(crate) mod score;
 mod search;
-pub mod sessions;
-pub mod stale;
-pub mod standing;
-mod stretches;
-mod turns;
-pub mod used;
-mod wishes;
 
-pub use crate::answers::AnsweredQuestion;
-pub use crate::ask::RecallQuery;
-pub use crate::gate::Verdict;
-pub use crate::judge::{ConsideredItem, ItemDecision, RejectReason};
-pub use crate::occasion::{PromptRequest, Silence};
-pub use crate::offered::{PromptHit, PromptHits};
-pub use crate::pack::{Budget, ContextPack, PackItem};
-pub use crate::rank::ScorePart;
-pub use crate::recall::{RecallAnswer, RecallConfig, RecallEnv, RecallOutcome, recall};
+pub use crate::gate::{CONFIDENCE_MIN, GateFeatures};
+pub use crate::inject::filter::{ConsideredItem, ItemDecision, RejectReason};
+pub use crate::inject::labels;
+pub use crate::inject::pack::{Budget, ContextPack, PackItem};
+pub use crate::inject::prompt_hits::{PromptHits, find_prompt_hits};
+pub use crate::inject::request::{PromptRequest, Silence, typed_text};
+pub use crate::inject::standing::{RepeatPolicy, standing_facts};
+pub use crate::inject::usage::{InjectionUseReport, score_past_injections};
+pub use crate::inject::{RecallAnswer, RecallConfig, RecallEnv, RecallOutcome, recall};
+pub use crate::query::{RecallQuery, utterance};
+pub use crate::score::ScorePart;
+pub use crate::score::answers::AnsweredQuestion;
+pub use crate::score::embedding;
+pub use crate::score::features::RecordFeatures;
+pub use crate::score::sessions::{RankedSession, SessionFeatures};
 pub use crate::search::{RankedHit, RankedHits, search};
-pub use crate::sessions::RankedSession;

@@ -257,7 +257,7 @@ fn prompts_that_memory_can_help_are_answered() {
             let considered: Vec<_> = recalled
                 .considered
                 .iter()
-                .map(|c| format!("  {:.2} {:?} {:.90}", c.score, c.fate, c.text))
+                .map(|c| format!("  {:.2} {:?} {:.90}", c.score, c.decision, c.text))
                 .collect();
             let sure = 100.0 * recalled.confidence;
             missed.push(format!("{prompt}: {sure:.0} %\n{}", considered.join("\n")));

@@ -18,7 +18,7 @@ use store::{IncomingEntries, InjectionVerdict, NewFact, NewInjection, Store};
 use testkit::store::{TestStore, append};
 use throughline_recall::{
     ContextPack, ItemDecision, PromptRequest, RecallAnswer, RecallConfig, RecallEnv, RecallOutcome,
-    RejectReason, Silence, offered, recall, used,
+    RejectReason, Silence, find_prompt_hits, recall, score_past_injections,
 };
 
 struct Test {
@@ -99,14 +99,7 @@ impl Test {
             fence_word: "c0ffee1234",
             changed_since: &|path, _| path.ends_with("config.toml"),
         };
-        recall(
-            &self.store,
-            occasion,
-            config,
-            &world,
-            offered::find_prompt_hits,
-        )
-        .unwrap()
+        recall(&self.store, occasion, config, &world, find_prompt_hits).unwrap()
     }
 
     fn show(&self, pack: &ContextPack, session: &str) {
@@ -152,11 +145,11 @@ fn silence(recalled: &RecallOutcome) -> Silence {
     }
 }
 
-fn fates(recalled: &RecallOutcome) -> Vec<ItemDecision> {
+fn decisions(recalled: &RecallOutcome) -> Vec<ItemDecision> {
     recalled
         .considered
         .iter()
-        .map(|considered| considered.fate)
+        .map(|considered| considered.decision)
         .collect()
 }
 
@@ -226,14 +219,13 @@ fn a_search_that_strays_is_held_back() {
         changed_since: &|_, _| false,
     };
     let elsewhere = at("warehouse", "the reorder threshold of the warehouse");
-    let stray = |store: &Store, _: &PromptRequest, now: Timestamp| {
-        offered::find_prompt_hits(store, &elsewhere, now)
-    };
+    let stray =
+        |store: &Store, _: &PromptRequest, now: Timestamp| find_prompt_hits(store, &elsewhere, now);
     let asked = at("shop", "the reorder threshold of the warehouse");
     let recalled = recall(&test.store, &asked, &RecallConfig::default(), &world, stray).unwrap();
     assert_eq!(
-        fates(&recalled),
-        [ItemDecision::Left(RejectReason::OtherWorkspace)]
+        decisions(&recalled),
+        [ItemDecision::Rejected(RejectReason::OtherWorkspace)]
     );
 }
 
@@ -252,8 +244,8 @@ fn nothing_twice_and_nothing_the_session_holds() {
     let again = test.ask(&occasion);
     assert_eq!(silence(&again), Silence::NothingLeft);
     assert_eq!(
-        fates(&again),
-        [ItemDecision::Left(RejectReason::ShownBefore)]
+        decisions(&again),
+        [ItemDecision::Rejected(RejectReason::ShownBefore)]
     );
     let other = PromptRequest {
         session: Some(SessionId::of(Flavor::Claude, "another")),
@@ -267,19 +259,19 @@ fn nothing_twice_and_nothing_the_session_holds() {
         "As decided, the cart total is rounded once per order.",
     );
     assert_eq!(
-        fates(&test.ask(&other))[0],
-        ItemDecision::Left(RejectReason::InSession)
+        decisions(&test.ask(&other))[0],
+        ItemDecision::Rejected(RejectReason::InSession)
     );
     let said = at(
         "shop",
         "the cart total is rounded once per order, right? why?",
     );
     assert_eq!(
-        fates(&test.ask(&PromptRequest {
+        decisions(&test.ask(&PromptRequest {
             session: None,
             ..said
         }))[0],
-        ItemDecision::Left(RejectReason::InPrompt)
+        ItemDecision::Rejected(RejectReason::InPrompt)
     );
 }
 
@@ -299,9 +291,9 @@ fn what_wants_to_be_obeyed_is_not_injected() {
         "write the deployment guide of the billing cluster",
     ));
     assert_eq!(silence(&recalled), Silence::NothingLeft);
-    assert!(fates(&recalled).iter().all(|fate| matches!(
-        fate,
-        ItemDecision::Left(
+    assert!(decisions(&recalled).iter().all(|decision| matches!(
+        decision,
+        ItemDecision::Rejected(
             RejectReason::Instruction(_) | RejectReason::Directs | RejectReason::Weak
         )
     )));
@@ -369,8 +361,8 @@ fn what_may_be_a_secret_stays_out() {
     test.store.remember(fact).unwrap();
     let asked = at("shop", "open the staging console through the gateway");
     assert_eq!(
-        fates(&test.ask(&asked)),
-        [ItemDecision::Left(RejectReason::Sensitive)]
+        decisions(&test.ask(&asked)),
+        [ItemDecision::Rejected(RejectReason::Sensitive)]
     );
     let config = RecallConfig {
         include_sensitive: true,
@@ -411,8 +403,8 @@ fn a_bad_verdict_keeps_a_memory_away_and_use_brings_it_forward() {
         .set_used(&test.store.injections(None, 1).unwrap()[0].name, &[false])
         .unwrap();
     assert_eq!(
-        fates(&test.ask(&asked)),
-        [ItemDecision::Left(RejectReason::Unhelpful)]
+        decisions(&test.ask(&asked)),
+        [ItemDecision::Rejected(RejectReason::Unhelpful)]
     );
 }
 
@@ -457,10 +449,10 @@ fn use_is_seen_in_what_the_session_did_next() {
         Origin::Model,
         "I run make invoice-preview to see how it renders.",
     );
-    let report = used::score_past_injections(&test.store, now()).unwrap();
+    let report = score_past_injections(&test.store, now()).unwrap();
     assert_eq!((report.injections, report.used, report.ignored), (1, 1, 1));
     assert_eq!(
-        used::score_past_injections(&test.store, now())
+        score_past_injections(&test.store, now())
             .unwrap()
             .injections,
         0

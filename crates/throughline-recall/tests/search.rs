@@ -9,7 +9,7 @@ use memory::{
 };
 use store::{IncomingEntries, MatchLevel, NewFact, NewInjection, Store};
 use testkit::store::append;
-use throughline_recall::{RankedHits, RecallQuery, Verdict, search};
+use throughline_recall::{CONFIDENCE_MIN, RankedHits, RecallQuery, search};
 
 const TALK: &[(RecordKind, &str)] = &[
     (
@@ -44,7 +44,14 @@ fn ask(text: &str) -> RankedHits {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     said(&store, TALK, None);
-    search(&store, &RecallQuery::from(text), now()).unwrap()
+    search(&store, &explained(text), now()).unwrap()
+}
+
+fn explained(text: &str) -> RecallQuery {
+    RecallQuery {
+        explain: true,
+        ..RecallQuery::from(text)
+    }
 }
 
 fn now() -> Timestamp {
@@ -175,7 +182,7 @@ fn what_a_memory_told_an_agent_comes_behind_what_was_said() {
         let store = Store::open(dir.path()).unwrap();
         said(&store, &talk, Some(tool));
         let question = "what is the threshold of the gate";
-        let ranked = search(&store, &RecallQuery::from(question), now()).unwrap();
+        let ranked = search(&store, &explained(question), now()).unwrap();
         let echoes = ranked.hits.iter().map(|hit| {
             let is_echo = hit.parts.iter().any(|part| part.name == "echo");
             (hit.hit.kind, is_echo)
@@ -303,7 +310,7 @@ fn silence_where_nothing_fits() {
         "",
         "?",
     ] {
-        assert_eq!(ask(prompt).verdict, Verdict::Abstain, "{prompt:?}");
+        assert!(ask(prompt).confidence < CONFIDENCE_MIN, "{prompt:?}");
     }
 }
 
@@ -316,7 +323,7 @@ fn every_score_has_its_reasons() {
 }
 
 #[test]
-fn any_text_is_a_question() {
+fn searching_never_panics() {
     let paste = "word \"OR\" NEAR( ".repeat(70_000);
     for text in [
         paste.as_str(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use memory::{SessionId, Workspace};
-use recall::offered::PromptHits;
+use recall::PromptHits;
 use recall::{ContextPack, PromptRequest, RecallConfig, RecallEnv, RecallOutcome};
 use serde::Serialize;
 use store::{NewInjection, Store};
@@ -121,7 +121,7 @@ pub fn recall_for_prompt(
     workspace: &Workspace,
     now: Timestamp,
 ) -> store::Result<RecallOutcome> {
-    let find = recall::offered::find_prompt_hits;
+    let find = recall::find_prompt_hits;
     run_recall(store, config, request, workspace, now, find)
 }
 

@@ -203,7 +203,7 @@ pub fn extract_facts(
     if stopped() {
         return Ok(None);
     }
-    recall::used::score_past_injections(store, now)?;
+    recall::score_past_injections(store, now)?;
     if !stages.extract_facts {
         return Ok(None);
     }

@@ -232,11 +232,11 @@ fn forgetting(home: &Path, records: u64) {
 
 /// Says how fast meanings are looked up.
 fn meanings() {
-    let meanings = recall::meaning::EmbeddingTable::load().unwrap();
+    let meanings = recall::embedding::EmbeddingTable::load().unwrap();
     // As many as take longer than a step of the clock.
     let words: Vec<_> = (0..40_000).cycle().take(800_000).map(word).collect();
     let bytes: usize = words.iter().map(String::len).sum();
-    let mut vector = [0.0; recall::meaning::DIMS];
+    let mut vector = [0.0; recall::embedding::DIMS];
     let took = worked(|| {
         for word in &words {
             meanings.add_word(word, &mut vector);

@@ -17,7 +17,7 @@ use memory::{
 use store::{IncomingEntries, NewFact};
 use testkit::store::{TestStore, append};
 use throughline_recall::{
-    PromptRequest, RecallAnswer, RecallConfig, RecallEnv, RecallOutcome, offered, recall,
+    PromptRequest, RecallAnswer, RecallConfig, RecallEnv, RecallOutcome, find_prompt_hits, recall,
 };
 
 /// One event of a session.
@@ -114,14 +114,7 @@ impl Sessions {
             changed_since: &|_, _| false,
         };
         let config = RecallConfig::default();
-        recall(
-            &self.store,
-            &occasion,
-            &config,
-            &world,
-            offered::find_prompt_hits,
-        )
-        .unwrap()
+        recall(&self.store, &occasion, &config, &world, find_prompt_hits).unwrap()
     }
 
     /// Returns what a prompt is given, or nothing.

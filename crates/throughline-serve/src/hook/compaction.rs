@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use distill::summary::{SummaryError, current_notes};
 use memory::summary::SummaryLimits;
 use memory::{RecordKind, SessionId, Tokens};
-use recall::standing::RepeatPolicy;
+use recall::RepeatPolicy;
 use store::SessionStep;
 
 use super::bounded_fence::{BoundedFence, truncate_chars};

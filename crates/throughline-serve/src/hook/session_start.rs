@@ -4,9 +4,7 @@
 use capture::hook::StartReason;
 use jiff::SignedDuration;
 use memory::{MemoryItem, Outcome, RecordKind, Session, SessionId, SessionKind, Tokens, hygiene};
-use recall::provenance;
-use recall::standing::{RepeatPolicy, standing_facts};
-use recall::{PackItem, RecallEnv, Silence};
+use recall::{PackItem, RecallEnv, RepeatPolicy, Silence, labels, standing_facts};
 use store::{SessionFilter, Store, StoredDigest};
 
 use super::bounded_fence::{BoundedFence, truncate_chars};
@@ -155,7 +153,7 @@ fn session_activity(store: &Store, session: &Session) -> store::Result<SessionAc
     for step in steps.iter().filter(|step| step.kind == RecordKind::Prompt) {
         let record = store.read_record(step.id)?;
         let text = record.map(|record| record.content).unwrap_or_default();
-        let says_little = matches!(recall::occasion::typed_text(&text), Err(Silence::TooLittle));
+        let says_little = matches!(recall::typed_text(&text), Err(Silence::TooLittle));
         if says_little || (session.tool_calls == 0 && is_small_talk(&text)) {
             continue;
         }
@@ -201,7 +199,7 @@ fn describe_session(
         None | Some(Outcome::Unclear) => "",
         Some(outcome) => &format!(", {}", outcome.name()),
     };
-    let name = provenance::session_label(&session.id);
+    let name = labels::session_label(&session.id);
     let ended = tail.last_at().max(session.ended.or(session.started));
     let when = provenance::format_date(ended, context.now);
     let which = match (are_ended_sessions_stored(context), is_older) {

@@ -212,7 +212,7 @@ fn remove_asking_session(hits: &mut Vec<RankedHit>, query: &str, now: Timestamp)
     let is_this_call = |hit: &&RankedHit| {
         let tool = hit.hit.tool.as_deref().unwrap_or_default();
         let calls_memory =
-            recall::echo::is_memory_tool(tool) || recall::echo::runs_memory_command(&hit.text);
+            recall::utterance::is_memory_tool(tool) || recall::utterance::runs_memory_command(&hit.text);
         hit.hit.kind == RecordKind::ToolUse
             && calls_memory
             && hit.text.to_lowercase().contains(&query)
@@ -225,7 +225,7 @@ fn remove_asking_session(hits: &mut Vec<RankedHit>, query: &str, now: Timestamp)
         .collect();
     hits.retain(|hit| {
         let is_question =
-            hit.hit.kind == RecordKind::Prompt && recall::echo::is_bare_question(&hit.text);
+            hit.hit.kind == RecordKind::Prompt && recall::utterance::is_bare_question(&hit.text);
         let was_just_asked = is_question && is_younger(hit, ASKING_PROMPT_AGE_MAX_S);
         !was_just_asked && !asking.contains(&hit.hit.session)
     });
@@ -239,8 +239,8 @@ fn rank_speech_first(hits: &mut [RankedHit]) {
         let is_near = best - hit.hit.score <= NEAR_BEST_POINTS;
         match hit.hit.kind {
             RecordKind::Thinking | RecordKind::ToolUse => 3,
-            RecordKind::Assistant if recall::echo::is_announcement(&hit.text) => 3,
-            RecordKind::Prompt if recall::echo::is_bare_question(&hit.text) => 2,
+            RecordKind::Assistant if recall::utterance::is_announcement(&hit.text) => 3,
+            RecordKind::Prompt if recall::utterance::is_bare_question(&hit.text) => 2,
             RecordKind::Prompt
             | RecordKind::Assistant
             | RecordKind::Summary

@@ -163,9 +163,9 @@ fn print_recalled(recalled: &RecallOutcome, explain: bool) -> anyhow::Result<()>
             100.0 * recalled.confidence
         ));
         for considered in &recalled.considered {
-            let fate = match considered.fate {
+            let fate = match considered.decision {
                 ItemDecision::Injected => "in".to_owned(),
-                ItemDecision::Left(why) => format!("out: {}", why.reason()),
+                ItemDecision::Rejected(why) => format!("out: {}", why.reason()),
             };
             let (kind, _) = considered.item.parts();
             let id = considered.item.to_string();

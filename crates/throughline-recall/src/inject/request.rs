@@ -1,4 +1,4 @@
-//! The moment a prompt is sent: what it says, where, and whether a person typed it.
+//! A prompt that is about to be sent, and whether a person typed it.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +11,18 @@ use serde::Serialize;
 pub struct PromptRequest {
     pub prompt: String,
     pub session: Option<SessionId>,
-    /// The workspace's key, as the store knows it. Without one only what holds everywhere is
-    /// recalled.
+    /// The key of the workspace in the store. Without one, only facts that belong to no workspace
+    /// are recalled.
     pub workspace: Option<String>,
-    /// Other workspaces whose memory may reach this one, by their keys.
+    /// The keys of other workspaces whose memory may be shown in this one.
     pub related_workspaces: Vec<String>,
-    /// What was shown to the session and is not recorded yet.
+    /// Items that were shown to the session and are not recorded in the store yet.
     pub unrecorded_items: BTreeSet<MemoryItem>,
 }
 
 impl PromptRequest {
-    /// Returns the workspaces whose memory may be shown.
-    pub fn workspaces(&self) -> Vec<String> {
+    /// Returns the keys of the workspaces whose memory may be shown.
+    pub(crate) fn workspaces(&self) -> Vec<String> {
         self.workspace
             .iter()
             .chain(&self.related_workspaces)
@@ -30,44 +30,45 @@ impl PromptRequest {
             .collect()
     }
 
-    /// Says whether the memory of a workspace may be shown.
-    pub fn may_show_workspace(&self, workspace: Option<&str>) -> bool {
-        workspace.is_some_and(|key| self.workspaces().iter().any(|allowed| allowed == key))
+    /// Returns whether the memory of a workspace may be shown.
+    pub(crate) fn may_show_workspace(&self, workspace: Option<&str>) -> bool {
+        let mut allowed = self.workspace.iter().chain(&self.related_workspaces);
+        workspace.is_some_and(|key| allowed.any(|allowed| allowed == key))
     }
 }
 
-/// Why nothing is injected.
+/// The reason why a prompt gets nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Silence {
-    /// The agent program wrote the prompt, not a person.
+    /// The agent wrote the prompt, not a person.
     NotTyped,
-    /// A command to the agent program.
+    /// The prompt is a command to the agent, such as `/compact`.
     Command,
-    /// "Continue", "thanks", "run the tests": there is nothing to look for.
+    /// The prompt has no keywords: "continue", "thanks", "run the tests".
     TooLittle,
-    /// Memory holds nothing about it.
+    /// No fact and no record matches.
     NothingFound,
-    /// What was found is not sure enough to be about it.
+    /// No match reaches the confidence that the gate asks for.
     NotSure,
-    /// What was found may not be shown, or was shown before.
+    /// Every match was rejected, for example because it was shown before.
     NothingLeft,
 }
 
 impl Silence {
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::NotTyped => "no person typed this prompt",
-            Self::Command => "it is a command to the agent program",
-            Self::TooLittle => "the prompt says too little to look for",
-            Self::NothingFound => "memory holds nothing about it",
-            Self::NotSure => "what was found is not sure enough to be about it",
-            Self::NothingLeft => "what was found may not be shown, or was shown before",
+            Self::NotTyped => "the prompt was not typed by a person",
+            Self::Command => "the prompt is a command to the agent",
+            Self::TooLittle => "the prompt has no keywords to search for",
+            Self::NothingFound => "nothing in memory matches the prompt",
+            Self::NotSure => "no match is confident enough",
+            Self::NothingLeft => "every match was rejected or shown before",
         }
     }
 }
 
-/// How prompts begin that no person typed.
+/// Beginnings of prompts that agents write themselves, in lower case.
 const AGENT_PROMPT_PREFIXES: &[&str] = &[
     "<task-notification",
     "<command-name",
@@ -96,18 +97,17 @@ const AGENT_PROMPT_PREFIXES: &[&str] = &[
     "[system",
 ];
 
-/// Less than this says nothing to look for; a word that tells something weighs 1.
+/// A prompt that weighs less has nothing to search for; a content word weighs 1.
 const PROMPT_WEIGHT_MIN: f64 = 1.0;
 
-/// Returns what a person typed and its words, or why there is nothing to do.
+/// Returns the text that a person typed, without injected context, and its words; or why the prompt
+/// gets nothing.
 pub fn typed_text(prompt: &str) -> Result<(String, StemmedText), Silence> {
     let text = fence::strip(prompt);
     let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     let head: String = text.chars().take(80).collect::<String>().to_lowercase();
-    if AGENT_PROMPT_PREFIXES
-        .iter()
-        .any(|envelope| head.starts_with(envelope))
-    {
+    let mut prefixes = AGENT_PROMPT_PREFIXES.iter();
+    if prefixes.any(|prefix| head.starts_with(prefix)) {
         return Err(Silence::NotTyped);
     }
     if is_command(text) {
@@ -120,7 +120,8 @@ pub fn typed_text(prompt: &str) -> Result<(String, StemmedText), Silence> {
     Ok((text.to_owned(), words))
 }
 
-/// `/compact now` is a command, `/etc/hosts is wrong` is not; `!ls` and `#note` are shortcuts.
+/// Returns whether a prompt is a command: `/compact now` is one, `/etc/hosts is wrong` is not, and
+/// `!ls` runs a shell command.
 fn is_command(text: &str) -> bool {
     let first = text.split_whitespace().next().unwrap_or_default();
     let name = first.strip_prefix('/');
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_typed_gets_nothing() {
+    fn prompts_that_get_nothing() {
         for (prompt, silence) in [
             (
                 "<task-notification><id>7</id></task-notification>",
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_typed_is_looked_for() {
+    fn prompts_that_are_searched_for() {
         for prompt in [
             "why does the parser drop the last line?",
             "/etc/hosts has the wrong address",

@@ -1,28 +1,29 @@
-//! Reading a candidate: which of the question's words it holds, where they stand together, what it is about.
+//! Matches the text of a candidate with the query: terms, adjacent terms, similar words, embeddings.
 //!
-//! A long text is read in passages, so that it does not win by its length. Words are looked up once per
-//! question, however many texts they occur in.
+//! A long text is split into passages, so that it does not win by its length. Each word is looked up
+//! once per query, however many texts it occurs in.
 
 use store::terms::{self, WordHashMap};
 
-use crate::ask::{ParsedQuestion, TERMS_MAX};
-use crate::candidates::TermSet;
-use crate::meaning::{DIMS, Embedding, EmbeddingTable, WordPieces, cosine, dot};
+use super::embedding::{DIMS, Embedding, EmbeddingTable, WordPieces, cosine, dot};
+use crate::query::{ParsedQuestion, QuestionTerm, TERMS_MAX};
+use crate::retrieve::TermSet;
 
-/// A passage ends at the first end of a sentence after this.
+/// A passage ends with the first sentence that makes it this long.
 const PASSAGE_BYTES: usize = 300;
-/// A part of a short text that may mean something of its own.
+/// Sentences shorter than this are joined with the next.
 const SENTENCE_BYTES: usize = 100;
-/// A text with more than this is read in part: its head and its tail.
+/// Of a longer text, only the head and the tail are read.
 const READ_BYTES_MAX: usize = 12 << 10;
-/// Question words this near to each other stand together.
-const ADJACENT_WORDS_MAX: usize = 3;
-/// Words less alike than this have nothing to do with each other.
+/// Terms at most this many words apart count as adjacent.
+const ADJACENT_WORDS_MAX: u32 = 3;
+/// Words whose cosine is lower are unrelated. The features have a threshold of their own,
+/// [`SIMILARITY_MIN`](super::features::SIMILARITY_MIN); this one only keeps the lists short.
 const TERM_COSINE_MIN: f32 = 0.25;
-/// A word of more pieces is a name: what its pieces mean says nothing about it.
+/// A word of more pieces is a name, which its pieces say nothing about.
 const SIMILAR_PIECES_MAX: usize = 2;
 
-/// Words that tell of a time.
+/// Words that name a time; sorted.
 const TIME_WORDS: &[&str] = &[
     "ago",
     "april",
@@ -62,94 +63,81 @@ const TIME_WORDS: &[&str] = &[
     "yesterday",
 ];
 
-/// Words that tell how many.
+/// Words that name a number.
 const NUMBER_WORDS: &[&str] = &[
     "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen",
     "hundred", "thousand", "couple", "once", "twice", "daily", "weekly", "monthly",
 ];
 
-/// Reads texts with one question in mind.
+/// Matches texts with one query.
 #[derive(Debug)]
-pub struct PassageReader<'q> {
+pub(crate) struct PassageReader<'q> {
     question: &'q ParsedQuestion,
-    meanings: Option<EmbeddingTable>,
-    /// What the question is about.
+    embeddings: Option<EmbeddingTable>,
     query_vector: Embedding,
-    /// What each term is about, at length one.
+    /// The unit vector of each term that has one.
     term_vectors: Vec<Option<Embedding>>,
     index_by_hash: WordHashMap<usize>,
     vocabulary: Vec<VocabularyEntry>,
 }
 
-/// What is known of a word.
+/// What the reader knows of a word.
 #[derive(Debug)]
 struct VocabularyEntry {
-    /// The term it is a form of.
+    /// The index of the term that the word is a form of.
     term: Option<usize>,
     is_exact: bool,
     is_time: bool,
     is_number: bool,
     pieces: WordPieces,
-    /// Terms that mean something alike, and how much.
+    /// Terms that the word is similar to, with their cosines.
     similar_terms: Vec<(usize, f32)>,
 }
 
-/// What a text shows.
+/// How a text matches the query.
 #[derive(Clone, Debug, Default)]
-pub struct TextMatch {
-    pub passages: Vec<Passage>,
+pub(crate) struct TextMatch {
+    pub(crate) passages: Vec<Passage>,
+    /// Terms that occur in some form.
+    pub(crate) matched: TermSet,
     /// Terms that occur as they were typed.
-    pub exact: TermSet,
-    /// Terms that follow the one before them in the question closely.
-    pub adjacent: TermSet,
-    /// How near the nearest word comes to each term that does not occur.
-    pub similarity: [f32; TERMS_MAX],
-    pub has_time: bool,
-    pub has_number: bool,
-    pub is_question: bool,
-    /// How near the whole, and its nearest sentence or passage, are to the question.
-    pub cosine: f32,
-    pub cosine_max: f32,
-    pub words: u32,
+    pub(crate) exact: TermSet,
+    /// Terms that occur right after the term before them in the query.
+    pub(crate) adjacent: TermSet,
+    /// The cosine of the most similar word to each term that does not occur.
+    pub(crate) similarity: [f32; TERMS_MAX],
+    pub(crate) has_time: bool,
+    pub(crate) has_number: bool,
+    pub(crate) is_question: bool,
+    /// The cosine of the whole text and the query.
+    pub(crate) cosine: f32,
+    /// The highest cosine of the text, a passage of it, or, in a short text, a sentence.
+    pub(crate) cosine_max: f32,
+    pub(crate) words: u32,
 }
 
-/// A part of a text.
+/// A part of a text, with how often each term occurs in it.
 #[derive(Clone, Debug, Default)]
-pub struct Passage {
-    pub counts: [u8; TERMS_MAX],
-    pub words: u32,
-}
-
-impl TextMatch {
-    /// Returns the terms that occur in some form.
-    pub fn matched_terms(&self) -> TermSet {
-        let mut bits = 0;
-        for passage in &self.passages {
-            for (at, count) in passage.counts.iter().enumerate() {
-                bits |= TermSet::from(*count > 0) << at;
-            }
-        }
-        bits
-    }
+pub(crate) struct Passage {
+    pub(crate) counts: [u8; TERMS_MAX],
+    pub(crate) words: u32,
 }
 
 impl<'q> PassageReader<'q> {
-    pub fn new(question: &'q ParsedQuestion, meanings: Option<EmbeddingTable>) -> Self {
+    pub(crate) fn new(question: &'q ParsedQuestion, embeddings: Option<EmbeddingTable>) -> Self {
         let mut query_vector = [0.0; DIMS];
         let mut term_vectors = Vec::new();
         for term in &question.terms {
             let mut vector = [0.0; DIMS];
-            let has = meanings.is_some_and(|meanings| meanings.add_word(&term.folded, &mut vector));
+            let has = embeddings.is_some_and(|table| table.add_word(&term.folded, &mut vector));
             if has && term.is_topical() {
-                for (sum, value) in query_vector.iter_mut().zip(vector) {
-                    *sum += value;
-                }
+                add_vector(&mut query_vector, &vector);
             }
             term_vectors.push(has.then(|| normalise_vector(vector)));
         }
         Self {
             question,
-            meanings,
+            embeddings,
             query_vector,
             term_vectors,
             index_by_hash: WordHashMap::default(),
@@ -157,8 +145,8 @@ impl<'q> PassageReader<'q> {
         }
     }
 
-    pub fn match_text(&mut self, text: &str) -> TextMatch {
-        let mut reading = TextMatch {
+    pub(crate) fn match_text(&mut self, text: &str) -> TextMatch {
+        let mut matched = TextMatch {
             is_question: text.trim_end().ends_with('?'),
             ..TextMatch::default()
         };
@@ -171,23 +159,23 @@ impl<'q> PassageReader<'q> {
                 }
                 let gap = &part.as_bytes()[state.end.min(word.start)..word.start];
                 if state.end <= word.start && ends_sentence(gap) {
-                    self.end_sentence(&mut state, &mut reading, PASSAGE_BYTES);
+                    self.end_sentence(&mut state, &mut matched, PASSAGE_BYTES);
                 }
                 state.end = word.end;
                 self.add_word(
                     &word.folded,
                     word.end - word.start,
                     &mut state,
-                    &mut reading,
+                    &mut matched,
                 );
             });
-            self.end_sentence(&mut state, &mut reading, 0);
+            self.end_sentence(&mut state, &mut matched, 0);
             state.end = 0;
         }
-        reading.cosine = cosine(&self.query_vector, &state.whole);
-        reading.cosine_max = reading.cosine_max.max(reading.cosine);
-        reading.words = state.position;
-        reading
+        matched.cosine = cosine(&self.query_vector, &state.whole);
+        matched.cosine_max = matched.cosine_max.max(matched.cosine);
+        matched.words = state.position;
+        matched
     }
 
     fn add_word(
@@ -195,7 +183,7 @@ impl<'q> PassageReader<'q> {
         folded: &str,
         bytes: usize,
         state: &mut PassageState,
-        reading: &mut TextMatch,
+        matched: &mut TextMatch,
     ) {
         let hash = terms::hash_word(folded);
         let at = match self.index_by_hash.get(&hash) {
@@ -207,62 +195,63 @@ impl<'q> PassageReader<'q> {
         state.passage.words += 1;
         state.sentence_bytes += bytes + 1;
         state.passage_bytes += bytes + 1;
-        reading.has_time |= word.is_time;
-        reading.has_number |= word.is_number;
-        if let Some(meanings) = &self.meanings {
+        matched.has_time |= word.is_time;
+        matched.has_number |= word.is_number;
+        if let Some(embeddings) = &self.embeddings {
             for piece in word.pieces.as_slice() {
-                meanings.add_piece(*piece, &mut state.sentence);
+                embeddings.add_piece(*piece, &mut state.sentence);
             }
         }
-        for (term, alike) in &word.similar_terms {
-            reading.similarity[*term] = reading.similarity[*term].max(*alike);
+        for (term, cosine) in &word.similar_terms {
+            matched.similarity[*term] = matched.similarity[*term].max(*cosine);
         }
         let Some(term) = word.term else { return };
-        reading.exact |= TermSet::from(word.is_exact) << term;
+        matched.matched |= 1 << term;
+        matched.exact |= TermSet::from(word.is_exact) << term;
         state.passage.counts[term] = state.passage.counts[term].saturating_add(1);
         if let Some((last, position)) = state.last
             && term == last + 1
-            && (state.position - position) as usize <= ADJACENT_WORDS_MAX
+            && state.position - position <= ADJACENT_WORDS_MAX
         {
-            reading.adjacent |= 1 << term;
+            matched.adjacent |= 1 << term;
         }
         state.last = Some((term, state.position));
     }
 
-    /// Closes a sentence, and with it a passage of at least `passage_min` bytes.
-    fn end_sentence(&self, state: &mut PassageState, reading: &mut TextMatch, passage_min: usize) {
+    /// Ends a sentence, and with it the passage if that has at least `passage_min` bytes.
+    fn end_sentence(&self, state: &mut PassageState, matched: &mut TextMatch, passage_min: usize) {
         if state.sentence_bytes < SENTENCE_BYTES && passage_min > 0 {
             return;
         }
         add_vector(&mut state.whole, &state.sentence);
-        add_vector(&mut state.about, &state.sentence);
-        // Only short texts are looked at sentence by sentence: long ones would win by their many chances.
-        if state.passages == 0 && state.sentence_bytes > 0 {
+        add_vector(&mut state.passage_vector, &state.sentence);
+        // Sentences count only in the first passage: a long text would win by its many sentences.
+        if matched.passages.is_empty() && state.sentence_bytes > 0 {
             let near = cosine(&self.query_vector, &state.sentence);
-            reading.cosine_max = reading.cosine_max.max(near);
+            matched.cosine_max = matched.cosine_max.max(near);
         }
         state.sentence = [0.0; DIMS];
         state.sentence_bytes = 0;
         if state.passage_bytes >= passage_min && state.passage_bytes > 0 {
-            let near = cosine(&self.query_vector, &state.about);
-            reading.cosine_max = reading.cosine_max.max(near);
-            state.about = [0.0; DIMS];
+            let near = cosine(&self.query_vector, &state.passage_vector);
+            matched.cosine_max = matched.cosine_max.max(near);
+            state.passage_vector = [0.0; DIMS];
             state.passage_bytes = 0;
-            state.passages += 1;
-            reading.passages.push(std::mem::take(&mut state.passage));
+            matched.passages.push(std::mem::take(&mut state.passage));
         }
     }
 
+    /// Looks a word up and returns its index in the vocabulary.
     fn add_to_vocabulary(&mut self, folded: &str, hash: u64) -> usize {
         let stem = terms::stem::stem(folded);
-        let fits = |term: &crate::ask::QuestionTerm| {
+        let fits = |term: &QuestionTerm| {
             term.term == stem
                 || term.folded == folded
                 || (term.is_prefix && stem.starts_with(&term.term))
         };
         let term = self.question.terms.iter().position(fits);
-        let pieces = match &self.meanings {
-            Some(meanings) if terms::is_content(folded) => meanings.split_word(folded),
+        let pieces = match &self.embeddings {
+            Some(embeddings) if terms::is_content(folded) => embeddings.split_word(folded),
             _ => WordPieces::default(),
         };
         let at = self.vocabulary.len();
@@ -284,9 +273,9 @@ impl<'q> PassageReader<'q> {
         at
     }
 
-    /// Returns the terms that mean something like a word, and how much.
+    /// Returns the terms that a word is similar to, with their cosines.
     fn similar_terms(&self, pieces: &WordPieces) -> Vec<(usize, f32)> {
-        let Some(meanings) = &self.meanings else {
+        let Some(embeddings) = &self.embeddings else {
             return Vec::new();
         };
         if !(1..=SIMILAR_PIECES_MAX).contains(&pieces.as_slice().len()) {
@@ -294,7 +283,7 @@ impl<'q> PassageReader<'q> {
         }
         let mut vector = [0.0; DIMS];
         for piece in pieces.as_slice() {
-            meanings.add_piece(*piece, &mut vector);
+            embeddings.add_piece(*piece, &mut vector);
         }
         let unit = normalise_vector(vector);
         let terms = self.term_vectors.iter().enumerate();
@@ -305,17 +294,20 @@ impl<'q> PassageReader<'q> {
     }
 }
 
+/// How far a text has been read.
 #[derive(Debug)]
 struct PassageState {
     whole: Embedding,
-    about: Embedding,
+    passage_vector: Embedding,
     sentence: Embedding,
     sentence_bytes: usize,
     passage: Passage,
     passage_bytes: usize,
-    passages: usize,
+    /// The number of words so far.
     position: u32,
+    /// The last term that occurred, and its position.
     last: Option<(usize, u32)>,
+    /// Where the last word ended, in bytes.
     end: usize,
 }
 
@@ -323,12 +315,11 @@ impl Default for PassageState {
     fn default() -> Self {
         Self {
             whole: [0.0; DIMS],
-            about: [0.0; DIMS],
+            passage_vector: [0.0; DIMS],
             sentence: [0.0; DIMS],
             sentence_bytes: 0,
             passage: Passage::default(),
             passage_bytes: 0,
-            passages: 0,
             position: 0,
             last: None,
             end: 0,
@@ -336,7 +327,7 @@ impl Default for PassageState {
     }
 }
 
-/// Returns what is read of a text.
+/// Returns the parts of a text that are read.
 fn head_and_tail(text: &str) -> impl Iterator<Item = &str> {
     let (head, tail) = if text.len() <= READ_BYTES_MAX {
         (text, None)
@@ -388,9 +379,9 @@ mod tests {
     }
 
     #[test]
-    fn forms_and_words_as_typed() {
+    fn stems_and_exact_words() {
         let reading = read("fixed parsers", "He fixes the parsers.");
-        assert_eq!((reading.matched_terms(), reading.exact), (0b11, 0b10));
+        assert_eq!((reading.matched, reading.exact), (0b11, 0b10));
         assert_eq!(reading.adjacent, 0b10);
     }
 
@@ -405,11 +396,11 @@ mod tests {
     #[test]
     fn words_that_mean_the_same() {
         let reading = read("automobile", "She bought a new car yesterday.");
-        assert!(reading.similarity[0] > 0.1 && reading.matched_terms() == 0 && reading.has_time);
+        assert!(reading.similarity[0] > 0.1 && reading.matched == 0 && reading.has_time);
     }
 
     #[test]
-    fn odd_texts() {
+    fn matching_never_panics() {
         for text in [
             "",
             "\0",

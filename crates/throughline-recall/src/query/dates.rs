@@ -1,4 +1,4 @@
-//! Days that a question names: "7 May 2023", "2026-01-05", "in May", "yesterday", "last week".
+//! The days that a query names: "7 May 2023", "2026-01-05", "in May", "yesterday", "last week".
 
 use std::ops::RangeInclusive;
 
@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 
-/// Days since 1970, as in [`store::Mark`].
-pub type DayRange = RangeInclusive<u16>;
+/// Days since 1970, counted as in [`store::RowAttributes`].
+type DayRange = RangeInclusive<u16>;
 
 const MONTHS: [&str; 12] = [
     "january",
@@ -24,17 +24,27 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// What a question says about time.
+/// Scores of a day against a date of the query. They only say how sure a match is; how much it
+/// counts is the fitted weight of the feature. People misremember dates by a few days.
+const NAMED_SCORE: f64 = 1.0;
+const DAYS_APART_SCORE: f64 = 0.5;
+const WEEK_APART_SCORE: f64 = 0.25;
+/// The query names a month without a year: it may mean another year.
+const SAME_MONTH_SCORE: f64 = 0.5;
+/// The month matches and the day does not.
+const OTHER_DAY_SCORE: f64 = 0.2;
+
+/// The days and months that a query names.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct QueryDates {
-    pub days: Vec<DayRange>,
-    /// Months named without a year, 1 to 12, with the day when there is one.
-    pub months: Vec<(i8, Option<i8>)>,
+pub(crate) struct QueryDates {
+    days: Vec<DayRange>,
+    /// Months without a year, 1 to 12, with the day of the month if the query names one.
+    months: Vec<(i8, Option<i8>)>,
 }
 
 impl QueryDates {
-    /// Reads the days that folded words name, seen from `now`.
-    pub fn parse(words: &[String], now: Timestamp) -> Self {
+    /// Reads the days that folded words name; relative ones count from `now`.
+    pub(crate) fn parse(words: &[String], now: Timestamp) -> Self {
         let mut dates = Self::default();
         let today = now.to_zoned(TimeZone::UTC).date();
         for (at, word) in words.iter().enumerate() {
@@ -44,7 +54,7 @@ impl QueryDates {
                 digits.parse().ok()
             };
             if let Some(month) = month(word) {
-                let day = |n: i16| (1..=31).contains(&n).then_some(n as i8);
+                let day = |n: i16| i8::try_from(n).ok().filter(|n| (1..=31).contains(n));
                 let year = |n: i16| (1970..=2100).contains(&n).then_some(n);
                 let before = number(-1).and_then(day);
                 let after = number(1).and_then(day);
@@ -52,7 +62,8 @@ impl QueryDates {
                 dates.add(named, month, before.or(after), word == "may");
             } else if let (Some(year), Some(month), Some(day)) = (number(0), number(1), number(2))
                 && word.len() == 4
-                && let Ok(date) = Date::new(year, month as i8, day as i8)
+                && let (Ok(month), Ok(day)) = (i8::try_from(month), i8::try_from(day))
+                && let Ok(date) = Date::new(year, month, day)
             {
                 dates.push(date, date);
             } else {
@@ -74,7 +85,7 @@ impl QueryDates {
                     self.push(first, first.last_of_month());
                 }
             }
-            // "may" alone is more often a verb.
+            // "may" without a day or a year is more often the verb.
             (None, None) if is_may => {}
             (None, day) => self.months.push((month, day)),
         }
@@ -102,52 +113,47 @@ impl QueryDates {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.days.is_empty() && self.months.is_empty()
-    }
-
-    /// Says how well a day fits: 1 when it is named, less when it is near, 0 when nothing is.
-    pub fn match_day(&self, day: u16) -> f64 {
-        if day == 0 || self.is_empty() {
+    /// Returns how well a day matches: 1 if the query names it, less if it is near to a named one,
+    /// 0 otherwise.
+    pub(crate) fn match_day(&self, day: u16) -> f64 {
+        if day == 0 || (self.days.is_empty() && self.months.is_empty()) {
             return 0.0;
         }
-        let apart = |days: &DayRange| {
-            if days.contains(&day) {
-                0
-            } else {
-                days.start().abs_diff(day).min(days.end().abs_diff(day))
-            }
-        };
-        let near: f64 = self
-            .days
-            .iter()
-            .map(apart)
-            .min()
-            .map_or(0.0, |apart| match apart {
-                0 => 1.0,
-                1..=3 => 0.5,
-                4..=10 => 0.25,
-                _ => 0.0,
-            });
+        let by_day = self.days.iter().map(|days| day_score(days, day));
         let civil = date(1970, 1, 1)
             .checked_add(jiff::Span::new().days(i64::from(day)))
             .ok();
-        let month = civil.map_or(0.0, |civil| {
-            let fits = |(month, on): &(i8, Option<i8>)| {
-                if *month != civil.month() {
-                    0.0
-                } else {
-                    match on {
-                        Some(on) if *on == civil.day() => 1.0,
-                        Some(on) if (*on - civil.day()).abs() <= 3 => 0.5,
-                        Some(_) => 0.2,
-                        None => 0.5,
-                    }
-                }
-            };
-            self.months.iter().map(fits).fold(0.0_f64, f64::max)
+        let by_month = civil.into_iter().flat_map(|civil| {
+            let months = self.months.iter();
+            months.map(move |(month, day)| month_score(*month, *day, civil))
         });
-        near.max(month)
+        by_day.chain(by_month).fold(0.0, f64::max)
+    }
+}
+
+fn day_score(days: &DayRange, day: u16) -> f64 {
+    let apart = if days.contains(&day) {
+        0
+    } else {
+        days.start().abs_diff(day).min(days.end().abs_diff(day))
+    };
+    match apart {
+        0 => NAMED_SCORE,
+        1..=3 => DAYS_APART_SCORE,
+        4..=10 => WEEK_APART_SCORE,
+        _ => 0.0,
+    }
+}
+
+fn month_score(month: i8, day: Option<i8>, civil: Date) -> f64 {
+    if month != civil.month() {
+        return 0.0;
+    }
+    match day {
+        Some(day) if day == civil.day() => NAMED_SCORE,
+        Some(day) if (day - civil.day()).abs() <= 3 => DAYS_APART_SCORE,
+        Some(_) => OTHER_DAY_SCORE,
+        None => SAME_MONTH_SCORE,
     }
 }
 

@@ -1,17 +1,35 @@
-//! A question taken apart: what to look for, how much each word says, and which days it names.
+//! A query, parsed: the terms to look up, how much each weighs, and the kind of question it is.
+//!
+//! [`dates`] reads the days that a query names, [`preferences`] finds standing instructions and
+//! preferences in prompts, [`spelling`] corrects terms that the index does not hold, [`utterance`]
+//! tells questions, announcements and calls of memory tools from statements. All of these work on
+//! words alone; the phrase lists are English.
+
+pub(crate) mod dates;
+mod phrases;
+pub(crate) mod preferences;
+pub(crate) mod spelling;
+pub mod utterance;
 
 use jiff::Timestamp;
 use memory::SessionId;
 use store::search::{QueryWord, QueryWordKind, QueryWords};
 use store::{Query, terms};
 
-use crate::dates::QueryDates;
-use crate::wishes::contains_any_phrase;
+use self::dates::QueryDates;
+use self::phrases::contains_any_phrase;
 
-/// More terms than this are no question but a paste; the rarest are looked for.
-pub const TERMS_MAX: usize = 24;
+/// Terms that one query looks up. A longer text is a paste; its longest words are kept.
+pub(crate) const TERMS_MAX: usize = 24;
+/// How much of a text is read to tell what kind of question it is.
+const QUESTION_BYTES_MAX: usize = 4096;
 
-/// How people ask for many things at once.
+/// How much a word of [`PHRASING_WORDS`] counts beside a word of the topic.
+const PHRASING_WEIGHT: f64 = 0.2;
+/// How much a compound counts as a whole; its parts are terms of their own.
+const COMPOUND_WEIGHT: f64 = 0.5;
+
+/// Phrases by which people ask for many things at once.
 const OVERVIEW_PHRASES: &[&[&str]] = &[
     &["overview"],
     &["recap"],
@@ -26,7 +44,7 @@ const OVERVIEW_PHRASES: &[&[&str]] = &[
     &["progressed"],
     &["evolved"],
 ];
-/// How people ask what to do.
+/// Phrases by which people ask what to do.
 const ADVICE_PHRASES: &[&[&str]] = &[
     &["suggest"],
     &["recommend"],
@@ -53,7 +71,7 @@ const ADVICE_PHRASES: &[&[&str]] = &[
     &["what", "kind"],
     &["what", "features"],
 ];
-/// Words of a question for many things that say how the answer is wanted.
+/// Words that describe the form of an overview instead of its topic; sorted.
 const PHRASING_WORDS: &[&str] = &[
     "across",
     "aspect",
@@ -102,73 +120,85 @@ const PHRASING_WORDS: &[&str] = &[
     "walk",
 ];
 
-/// What somebody wants to know, and from where.
+/// A query with the context it is asked in.
 #[derive(Clone, Debug, Default)]
 pub struct RecallQuery {
     pub query: Query,
-    /// The key of the workspace the asker stands in; its records come first.
+    /// The key of the caller's workspace, whose records get a small bonus.
     pub home_workspace: Option<String>,
-    /// The session that asks: what it said itself is no news to it.
+    /// The caller's own session, whose records are left out.
     pub exclude_session: Option<SessionId>,
-    /// How many candidates are read, for those in a hurry.
+    /// Limits how many texts are read, for callers with a deadline.
     pub read_max: Option<usize>,
+    /// Fills [`RankedHit::parts`](crate::RankedHit::parts) and `features`.
+    pub explain: bool,
+    /// Fills [`RankedHits::sessions`](crate::RankedHits::sessions).
+    pub rank_sessions: bool,
 }
 
-/// The question of an [`Ask`], taken apart.
+impl From<&str> for RecallQuery {
+    fn from(text: &str) -> Self {
+        Self {
+            query: Query {
+                text: text.to_owned(),
+                limit: 20,
+                ..Query::default()
+            },
+            ..Self::default()
+        }
+    }
+}
+
+/// The text of a query, parsed.
 #[derive(Clone, Debug)]
-pub struct ParsedQuestion {
-    pub words: QueryWords,
-    pub terms: Vec<QuestionTerm>,
-    /// Words that stood together: compounds and "phrases", folded, one space between.
-    pub phrases: Vec<Vec<String>>,
-    /// Quoted phrases must occur.
-    pub required_phrases: Vec<Vec<String>>,
-    pub dates: QueryDates,
-    /// Asks for a time.
-    pub asks_for_time: bool,
-    /// Asks for a number.
-    pub asks_for_count: bool,
-    /// Asks for many things at once: an order, an overview, how something went over time.
-    pub asks_for_overview: bool,
-    /// Asks what to do, or how.
-    pub asks_for_advice: bool,
-    /// Is put as a question, not as words to look for.
-    pub is_question: bool,
+pub(crate) struct ParsedQuestion {
+    pub(crate) words: QueryWords,
+    pub(crate) terms: Vec<QuestionTerm>,
+    /// Quoted phrases, folded, which a hit must contain.
+    pub(crate) required_phrases: Vec<Vec<String>>,
+    pub(crate) dates: QueryDates,
+    pub(crate) asks_for_time: bool,
+    pub(crate) asks_for_count: bool,
+    /// The text asks for many things at once: an order, a summary, a development over time.
+    pub(crate) asks_for_overview: bool,
+    /// The text asks what to do, or how.
+    pub(crate) asks_for_advice: bool,
+    /// The text is a question, not a list of keywords.
+    pub(crate) is_question: bool,
 }
 
-/// A term to look for.
+/// A term to look up.
 #[derive(Clone, Debug, PartialEq)]
-pub struct QuestionTerm {
-    /// As it was typed, folded.
-    pub folded: String,
-    /// As the index knows it.
-    pub term: String,
-    pub is_prefix: bool,
-    /// Stands in for another word and counts less.
-    pub is_compound: bool,
-    /// Says how the answer is wanted, not what it is about.
-    pub is_phrasing: bool,
+pub(crate) struct QuestionTerm {
+    /// The word as typed, folded.
+    pub(crate) folded: String,
+    /// The stem that the index holds.
+    pub(crate) term: String,
+    pub(crate) is_prefix: bool,
+    /// The term is the whole of a compound such as `parseConfig`.
+    pub(crate) is_compound: bool,
+    /// The term describes the form of the answer, not the topic.
+    pub(crate) is_phrasing: bool,
 }
 
 impl QuestionTerm {
-    /// Says whether it is a word of what the question is about.
-    pub fn is_topical(&self) -> bool {
+    /// Returns whether the term is a plain word of the query's topic.
+    pub(crate) fn is_topical(&self) -> bool {
         !self.is_compound && !self.is_phrasing
     }
 
-    /// Returns how much it counts beside the others.
-    pub fn weight(&self) -> f64 {
+    pub(crate) fn weight(&self) -> f64 {
         if self.is_phrasing {
-            0.2
+            PHRASING_WEIGHT
         } else if self.is_compound {
-            0.5
+            COMPOUND_WEIGHT
         } else {
             1.0
         }
     }
 
-    /// Returns the index's form of it.
-    pub fn match_expression(&self) -> String {
+    /// Returns the term as an expression of the full-text index.
+    pub(crate) fn match_expression(&self) -> String {
         let quoted = store::search::quote_term(&self.term);
         if self.is_prefix {
             format!("{quoted} OR {quoted} *")
@@ -179,33 +209,25 @@ impl QuestionTerm {
 }
 
 impl ParsedQuestion {
-    pub fn parse(text: &str, now: Timestamp) -> Self {
+    pub(crate) fn parse(text: &str, now: Timestamp) -> Self {
         let words = QueryWords::parse(text);
         let mut terms: Vec<QuestionTerm> = Vec::new();
-        let mut phrases = Vec::new();
         let mut required_phrases = Vec::new();
-        for wanted in &words.required {
-            let folded = folded_words(&wanted.text);
-            add_terms(wanted, &mut terms);
-            if folded.len() > 1 {
-                if wanted.kind == QueryWordKind::Phrase {
-                    required_phrases.push(folded.clone());
-                }
-                phrases.push(folded);
+        for word in &words.required {
+            add_terms(word, &mut terms);
+            let folded = folded_words(&word.text);
+            if folded.len() > 1 && word.kind == QueryWordKind::Phrase {
+                required_phrases.push(folded);
             }
         }
-        let all = folded_words(&text[..text.floor_char_boundary(4096)]);
+        let all = folded_words(&text[..text.floor_char_boundary(QUESTION_BYTES_MAX)]);
+        let has_pair = |first: &str, second: &[&str]| {
+            let mut pairs = all.windows(2);
+            pairs.any(|pair| pair[0] == first && second.contains(&pair[1].as_str()))
+        };
         let asks_for_time = all.first().is_some_and(|first| first == "when")
-            || all.windows(2).any(|pair| {
-                pair[0] == "what"
-                    && matches!(pair[1].as_str(), "date" | "day" | "month" | "year" | "time")
-            })
-            || all
-                .windows(2)
-                .any(|pair| pair[0] == "how" && pair[1] == "long");
-        let asks_for_count = all.windows(2).any(|pair| {
-            pair[0] == "how" && matches!(pair[1].as_str(), "many" | "much" | "often" | "old")
-        });
+            || has_pair("what", &["date", "day", "month", "year", "time"])
+            || has_pair("how", &["long"]);
         let asks_for_overview = asks_for_overview(&all);
         if asks_for_overview {
             mark_phrasing(&mut terms);
@@ -216,13 +238,12 @@ impl ParsedQuestion {
             is_question: asks_for_overview || asks_for_advice || text.trim_end().ends_with('?'),
             asks_for_advice,
             asks_for_overview,
+            asks_for_count: has_pair("how", &["many", "much", "often", "old"]),
+            asks_for_time,
             dates: QueryDates::parse(&all, now),
             words,
             terms,
-            phrases,
             required_phrases,
-            asks_for_time,
-            asks_for_count,
         }
     }
 }
@@ -236,7 +257,7 @@ fn asks_for_overview(words: &[String]) -> bool {
         || contains_any_phrase(words, OVERVIEW_PHRASES)
 }
 
-/// Marks what says how the answer is wanted, unless nothing else is said.
+/// Marks the terms that describe the form of the answer, unless the query has no others.
 fn mark_phrasing(terms: &mut [QuestionTerm]) {
     let is = |term: &QuestionTerm| PHRASING_WORDS.binary_search(&term.folded.as_str()).is_ok();
     if terms.iter().all(is) {
@@ -247,21 +268,21 @@ fn mark_phrasing(terms: &mut [QuestionTerm]) {
     }
 }
 
-fn add_terms(wanted: &QueryWord, terms: &mut Vec<QuestionTerm>) {
+fn add_terms(word: &QueryWord, terms: &mut Vec<QuestionTerm>) {
     let mut found = Vec::new();
-    terms::words(&wanted.text, |word| {
-        let term = terms::term(&word);
-        if word.is_compound || wanted.terms.contains(&term) {
+    terms::words(&word.text, |part| {
+        let term = terms::term(&part);
+        if part.is_compound || word.terms.contains(&term) {
             found.push(QuestionTerm {
-                folded: word.folded.clone().into_owned(),
+                folded: part.folded.clone().into_owned(),
                 term,
                 is_prefix: false,
-                is_compound: word.is_compound,
+                is_compound: part.is_compound,
                 is_phrasing: false,
             });
         }
     });
-    if wanted.kind == QueryWordKind::Prefix
+    if word.kind == QueryWordKind::Prefix
         && let Some(last) = found.last_mut()
     {
         last.is_prefix = true;
@@ -273,23 +294,24 @@ fn add_terms(wanted: &QueryWord, terms: &mut Vec<QuestionTerm>) {
     }
 }
 
-/// Keeps the terms that say most: a long word is rarer than a short one, one with digits rarer still.
+/// Keeps at most [`TERMS_MAX`] terms, in their order. Document frequencies are not known yet, so
+/// length stands for rarity, and digits count like four more letters.
 fn keep_longest_terms(terms: &mut Vec<QuestionTerm>) {
     if terms.len() <= TERMS_MAX {
         return;
     }
-    let weight = |term: &QuestionTerm| {
+    let rarity = |term: &QuestionTerm| {
         term.term.len().min(12) + 4 * usize::from(term.term.bytes().any(|b| b.is_ascii_digit()))
     };
     let mut order: Vec<_> = (0..terms.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(weight(&terms[*at])));
+    order.sort_by_key(|at| std::cmp::Reverse(rarity(&terms[*at])));
     order.truncate(TERMS_MAX);
     order.sort_unstable();
     *terms = order.into_iter().map(|at| terms[at].clone()).collect();
 }
 
-/// Returns the words of a text, folded, without the wholes of compounds.
-pub fn folded_words(text: &str) -> Vec<String> {
+/// Returns the words of a text, folded; compounds come only as their parts.
+pub(crate) fn folded_words(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     terms::words(text, |word| {
         if !word.is_compound {
@@ -328,29 +350,28 @@ mod tests {
         check("--dry-run", "dry run");
     }
 
-    #[track_caller]
-    fn meant(text: &str) -> String {
+    fn topic(text: &str) -> String {
         let question = ParsedQuestion::parse(text, Timestamp::UNIX_EPOCH);
-        let meant = question.terms.iter().filter(|term| term.is_topical());
-        let meant: Vec<_> = meant.map(|term| term.term.as_str()).collect();
-        format!("{} {}", meant.join(" "), question.asks_for_overview)
+        let topical = question.terms.iter().filter(|term| term.is_topical());
+        let topical: Vec<_> = topical.map(|term| term.term.as_str()).collect();
+        format!("{} {}", topical.join(" "), question.asks_for_overview)
     }
 
     #[test]
-    fn how_an_answer_is_wanted_is_not_what_it_is_about() {
+    fn phrasing_words_are_not_topical() {
         assert!(PHRASING_WORDS.is_sorted());
         let text = "List the order in which I brought up the parser across our conversations";
-        assert_eq!(meant(text), "parser true");
-        assert_eq!(meant("Summarize the parser work"), "parser work true");
+        assert_eq!(topic(text), "parser true");
+        assert_eq!(topic("Summarize the parser work"), "parser work true");
         assert_eq!(
-            meant("sort the items in order to compare"),
+            topic("sort the items in order to compare"),
             "sort item order compar false"
         );
-        assert_eq!(meant("an overview"), "overview true");
+        assert_eq!(topic("an overview"), "overview true");
     }
 
     #[test]
-    fn a_paste_is_cut_to_what_is_rare() {
+    fn a_paste_is_cut_to_its_longest_words() {
         let text: String = (0..500).map(|n| format!("word{n} it ok ")).collect();
         assert_eq!(
             ParsedQuestion::parse(&text, Timestamp::UNIX_EPOCH)
@@ -361,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_a_question() {
+    fn parsing_never_panics() {
         for text in [
             "",
             "\0\0",

@@ -17,7 +17,7 @@ const CLOCK_SLACK: SignedDuration = SignedDuration::from_secs(2);
 
 /// Returns the files a memory names that have changed since its session ended. `session_end` is
 /// asked only where a file has changed since the memory was made.
-pub fn changed_files(
+pub(super) fn changed_files(
     text: &str,
     path: Option<&str>,
     at: Option<Timestamp>,
@@ -39,7 +39,7 @@ pub fn changed_files(
 }
 
 /// Returns the files that a memory names: the one it is about, and those its text mentions.
-pub fn mentioned_files(text: &str, path: Option<&str>) -> Vec<String> {
+pub(super) fn mentioned_files(text: &str, path: Option<&str>) -> Vec<String> {
     let mut files: Vec<String> = path.map(str::to_owned).into_iter().collect();
     let separates = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;=|*".contains(c);
     for word in text.split(separates) {

@@ -55,21 +55,21 @@ const QUOTED_CHARS: &[usize] = &[2_400, 600, 300, 120];
 
 /// Why an item was not packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PackLimit {
+pub(crate) enum PackLimit {
     Count,
     Budget,
 }
 
 /// A pack that is being filled.
 #[derive(Debug)]
-pub struct ContextPackBuilder {
+pub(crate) struct ContextPackBuilder {
     fence_word: String,
     budget: Budget,
     items: Vec<PackItem>,
 }
 
 impl ContextPackBuilder {
-    pub fn new(word: &str, budget: Budget) -> Self {
+    pub(crate) fn new(word: &str, budget: Budget) -> Self {
         Self {
             fence_word: word.to_owned(),
             budget,
@@ -78,14 +78,14 @@ impl ContextPackBuilder {
     }
 
     /// Says whether no more snippets may be added.
-    pub fn is_full_of_records(&self) -> bool {
+    pub(crate) fn is_full_of_records(&self) -> bool {
         let is_fact = |packed: &&PackItem| matches!(packed.item, MemoryItem::Fact(_));
         let facts = self.items.iter().filter(is_fact).count();
         self.items.len() - facts >= self.budget.snippets
     }
 
     /// Adds an item if it fits, cutting its quotation shorter if need be.
-    pub fn add(&mut self, mut item: PackItem) -> Result<(), PackLimit> {
+    pub(crate) fn add(&mut self, mut item: PackItem) -> Result<(), PackLimit> {
         let is_fact = |packed: &PackItem| matches!(packed.item, MemoryItem::Fact(_));
         let facts = self.items.iter().filter(|packed| is_fact(packed)).count();
         let (held, max) = if is_fact(&item) {
@@ -110,7 +110,7 @@ impl ContextPackBuilder {
     }
 
     /// Returns the pack, or nothing when nothing was packed.
-    pub fn finish(self) -> Option<ContextPack> {
+    pub(crate) fn finish(self) -> Option<ContextPack> {
         if self.items.is_empty() {
             return None;
         }

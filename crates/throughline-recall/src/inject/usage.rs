@@ -10,7 +10,7 @@ use memory::RecordKind;
 use serde::Serialize;
 use store::{Injection, Store, StoredRecord};
 
-use crate::recall::item_text;
+use super::item_text;
 
 /// A session that did nothing for this long is looked at.
 const IDLE_MIN: SignedDuration = SignedDuration::from_mins(30);
@@ -68,7 +68,7 @@ fn is_agent_action(record: &StoredRecord) -> bool {
 }
 
 /// Says whether what was done names what the memory named and the prompts did not.
-pub fn is_used(text: &str, prompted: &BTreeSet<String>, done: &BTreeSet<String>) -> bool {
+pub(crate) fn is_used(text: &str, prompted: &BTreeSet<String>, done: &BTreeSet<String>) -> bool {
     let own: BTreeSet<_> = distinctive_words(text)
         .difference(prompted)
         .cloned()
@@ -79,7 +79,7 @@ pub fn is_used(text: &str, prompted: &BTreeSet<String>, done: &BTreeSet<String>)
 
 /// Returns the words of a text that name something: files, flags, identifiers, numbers with
 /// letters, and rare words.
-pub fn distinctive_words(text: &str) -> BTreeSet<String> {
+pub(crate) fn distinctive_words(text: &str) -> BTreeSet<String> {
     memory::words::split_words(text)
         .filter(|word| {
             let is_name = word.contains(['_', '/', '.', '-']) || word.contains(char::is_numeric);

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use memory::words::{self, StemmedText};
 use memory::{RecordKind, Trust};
 
-use crate::echo;
+use crate::query::utterance;
 
 /// A longer text is a report or a paste, not a rule.
 const RULE_BYTES_MAX: usize = 800;
@@ -56,13 +56,13 @@ const DECISION_STEMS: &[&str] = &[
 ];
 
 /// Says whether a text of the user lays something down.
-pub fn is_rule(kind: RecordKind, trust: Trust, text: &str) -> bool {
+pub(super) fn is_rule(kind: RecordKind, trust: Trust, text: &str) -> bool {
     if kind != RecordKind::Prompt || trust != Trust::User || text.len() > RULE_BYTES_MAX {
         return false;
     }
-    !echo::is_bare_question(text)
-        && echo::sentences(text).any(|sentence| {
-            let words = echo::plain_words(sentence);
+    !utterance::is_bare_question(text)
+        && utterance::sentences(text).any(|sentence| {
+            let words = utterance::plain_words(sentence);
             let opens = words
                 .first()
                 .is_some_and(|word| RULE_OPENINGS.contains(&word.as_str()));
@@ -73,7 +73,7 @@ pub fn is_rule(kind: RecordKind, trust: Trust, text: &str) -> bool {
 
 /// What a prompt names, to be compared with rules.
 #[derive(Debug)]
-pub struct PromptTopics {
+pub(super) struct PromptTopics {
     /// Stems that say what the prompt is about.
     topic_stems: BTreeSet<String>,
     /// Identifiers and numbers.
@@ -86,10 +86,10 @@ pub struct PromptTopics {
 }
 
 impl PromptTopics {
-    pub fn of(prompt: &str) -> Self {
+    pub(super) fn of(prompt: &str) -> Self {
         let said = StemmedText::parse(prompt);
         let asks_decision =
-            echo::has_question(prompt) && said.stems.iter().any(|stem| is_decision_stem(stem));
+            utterance::has_question(prompt) && said.stems.iter().any(|stem| is_decision_stem(stem));
         let mut topics = Self {
             topic_stems: BTreeSet::new(),
             names: BTreeSet::new(),
@@ -112,7 +112,7 @@ impl PromptTopics {
     }
 
     /// Says whether a rule is about what the prompt is about, by its own words.
-    pub fn are_governed_by(&self, text: &str) -> bool {
+    pub(super) fn are_governed_by(&self, text: &str) -> bool {
         let rule = StemmedText::parse(text);
         if self.names.intersection(&rule.stems).next().is_some() {
             return true;
@@ -131,18 +131,18 @@ impl PromptTopics {
     /// longer text, or in another sentence, the word may stand by chance.
     fn is_subject_of(&self, text: &str) -> bool {
         let rules = |sentence: &str| {
-            let words = echo::plain_words(sentence);
+            let words = utterance::plain_words(sentence);
             let is_strict = words
                 .iter()
                 .any(|word| STRICT_WORDS.contains(&word.as_str()));
             let stems = StemmedText::parse(sentence).stems;
             is_strict && self.topic_stems.iter().all(|stem| stems.contains(stem))
         };
-        text.len() <= STRICT_BYTES_MAX && self.says_more && echo::sentences(text).any(rules)
+        text.len() <= STRICT_BYTES_MAX && self.says_more && utterance::sentences(text).any(rules)
     }
 
     /// Says whether the prompt names the file at a path.
-    pub fn names_file(&self, path: Option<&str>) -> bool {
+    pub(super) fn names_file(&self, path: Option<&str>) -> bool {
         path.is_some_and(|path| {
             let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
             self.files.contains(&file.to_lowercase())
@@ -150,13 +150,13 @@ impl PromptTopics {
     }
 
     /// Says whether a text holds an identifier or a number that the prompt names.
-    pub fn shares_name_with(&self, text: &str) -> bool {
+    pub(super) fn shares_name_with(&self, text: &str) -> bool {
         !self.names.is_empty() && !self.names.is_disjoint(&StemmedText::parse(text).stems)
     }
 
     /// Says whether a record about a file that the prompt names, or the rule beside it, has
     /// anything else to do with the prompt.
-    pub fn shares_words_with(&self, text: &StemmedText, rule: &StemmedText) -> bool {
+    pub(super) fn shares_words_with(&self, text: &StemmedText, rule: &StemmedText) -> bool {
         let shares = |stem: &String| text.stems.contains(stem) || rule.stems.contains(stem);
         self.topic_stems.iter().chain(&self.names).any(shares)
     }

@@ -1,34 +1,37 @@
-//! Texts that repeat a question instead of answering it.
+//! Tells what a text is by its form: a question, a report of a problem, an announcement of an
+//! agent, a call of a memory tool.
 //!
-//! A question asked before holds all the words of the same question asked again, so it would be
-//! the best hit of every search. It tells nothing; what the agent answered does.
+//! A question that was asked before holds all the words of the same question asked again, so it
+//! would be the best hit of every search. It contains no information; the agent's answer does.
 
 use memory::RecordKind;
 use memory::words::StemmedText;
 use store::CandidateRow;
 
-/// A longer question that does not open like one states something before it asks.
+use super::phrases::starts_with_any_phrase;
+
+/// A question that is longer than this and does not begin like one gives context before it asks.
 const PLAIN_QUESTION_BYTES: usize = 80;
-/// Text behind the first sentence that still leaves a prompt a question and nothing else.
+/// Less text than this after the first sentence does not make a question more than a question.
 const AFTERTHOUGHT_BYTES: usize = 60;
-/// The share of a text's words that must stand in the query for the text to repeat it.
+/// A text restates the query when this share of its weight consists of the query's stems.
 const RESTATED_SHARE: f64 = 0.7;
-/// The share of the query that a text must hold to be about the same matter, and the least number
-/// of its telling words.
-const SAME_SHARE: f64 = 0.65;
-const SAME_TELLING_MIN: usize = 2;
-/// The most that a text may say to be about one matter; a word that tells something weighs 1.
-const SAME_WEIGHT_MAX: f64 = 12.0;
-/// Chatter is short; a longer text that opens like it goes on to say something.
+/// A text has the query's topic when it holds this share of the query's weight.
+const SAME_TOPIC_SHARE: f64 = 0.65;
+/// The content words that two texts of one topic share at least.
+const SAME_TOPIC_WORDS_MIN: usize = 2;
+/// A text that weighs more has several topics; a content word weighs 1.
+const SAME_TOPIC_WEIGHT_MAX: f64 = 12.0;
+/// A longer text that begins like an announcement goes on to say something else.
 const ANNOUNCEMENT_BYTES_MAX: usize = 240;
 
-/// First words of questions that state nothing before they ask.
+/// First words of questions that give no context before they ask.
 const QUESTION_OPENINGS: &[&str] = &[
     "am", "any", "are", "can", "could", "did", "do", "does", "explain", "has", "have", "how", "is",
     "may", "please", "shall", "should", "so", "was", "were", "what", "whats", "when", "where",
     "which", "who", "whose", "why", "will", "would",
 ];
-/// First words of questions that need no question mark, when a verb of [`AUXILIARIES`] is near.
+/// First words of questions without a question mark; a verb of [`AUXILIARIES`] must be near.
 const INTERROGATIVES: &[&str] = &[
     "how", "what", "when", "where", "which", "who", "whose", "why",
 ];
@@ -39,7 +42,7 @@ const AUXILIARIES: &[&str] = &[
 ];
 /// Pronouns that turn "what we do is …" into a statement.
 const SUBJECTS: &[&str] = &["he", "i", "it", "she", "they", "this", "we", "you"];
-/// Requests for information that need no question mark.
+/// Beginnings of requests for information, which need no question mark.
 const REQUESTS: &[&[&str]] = &[
     &["tell", "me"],
     &["remind", "me"],
@@ -62,13 +65,13 @@ const REQUESTS: &[&[&str]] = &[
     &["ask", "memory"],
     &["use", "memory_search"],
 ];
-/// Beginnings of words by which people say that something is wrong.
+/// Beginnings of words by which people report that something is wrong.
 const PROBLEM_STEMS: &[&str] = &[
     "again", "broke", "cannot", "cant", "clos", "crash", "didnt", "doesnt", "error", "fail",
     "freez", "hang", "isnt", "lose", "losing", "lost", "missing", "not", "off", "refus", "reject",
     "slow", "stuck", "unable", "wont", "wrong",
 ];
-/// How an agent announces what it is about to do.
+/// Beginnings of sentences in which an agent announces its next step.
 const ANNOUNCEMENT_OPENINGS: &[&[&str]] = &[
     &["let", "me"],
     &["let", "s"],
@@ -92,9 +95,9 @@ const ANNOUNCEMENT_OPENINGS: &[&[&str]] = &[
     &["searching"],
     &["reading"],
 ];
-/// Parts of the names of tools that ask a memory.
+/// Parts of the names of tools that query a memory.
 const MEMORY_TOOLS: &[&str] = &["throughline", "memory", "recall", "conversation_search"];
-/// Commands that ask this memory from a shell.
+/// Shell commands that query this memory.
 const MEMORY_COMMANDS: &[&str] = &[
     "throughline search",
     "throughline context",
@@ -105,7 +108,7 @@ const MEMORY_COMMANDS: &[&str] = &[
     "throughline facts",
 ];
 
-/// Says whether a prompt is a question and nothing else: it tells nobody anything.
+/// Returns whether a prompt is a question and nothing else, so that it informs nobody.
 pub fn is_bare_question(text: &str) -> bool {
     let mut sentences = sentences(text);
     let first = sentences.next().unwrap_or_default().trim();
@@ -124,25 +127,23 @@ pub fn is_bare_question(text: &str) -> bool {
     is_unmarked_question(&words)
 }
 
-/// Says whether a prompt asks something anywhere; otherwise it gives a task or states something.
-pub fn has_question(text: &str) -> bool {
+/// Returns whether any sentence of a prompt is a question.
+pub(crate) fn has_question(text: &str) -> bool {
     sentences(text).any(|sentence| {
         let sentence = sentence.trim();
         sentence.ends_with('?') || is_unmarked_question(&plain_words(sentence))
     })
 }
 
-/// Says whether words form a question that was typed without its question mark.
+/// Returns whether words form a question that was typed without its question mark.
 fn is_unmarked_question(words: &[String]) -> bool {
-    let begins = |phrase: &&[&str]| {
-        words.len() > phrase.len() && phrase.iter().zip(words).all(|(a, b)| *a == b.as_str())
-    };
-    if REQUESTS.iter().any(begins) {
-        return true;
-    }
     let [first, rest @ ..] = words else {
         return false;
     };
+    // A request names something after its phrase: "explain" alone asks for nothing.
+    if starts_with_any_phrase(&words[..rest.len()], REQUESTS) {
+        return true;
+    }
     let is_subject = |word: &String| SUBJECTS.contains(&word.as_str());
     INTERROGATIVES.contains(&first.as_str())
         && rest.first().is_some_and(|second| !is_subject(second))
@@ -152,8 +153,8 @@ fn is_unmarked_question(words: &[String]) -> bool {
             .any(|word| AUXILIARIES.contains(&word.as_str()))
 }
 
-/// Says whether a text says little that the query does not say itself.
-pub fn restates_query(query: &StemmedText, text: &StemmedText) -> bool {
+/// Returns whether a text says little more than the query.
+pub(crate) fn restates_query(query: &StemmedText, text: &StemmedText) -> bool {
     let weight = text.stem_weight();
     let shared: f64 = text
         .stems
@@ -163,62 +164,59 @@ pub fn restates_query(query: &StemmedText, text: &StemmedText) -> bool {
     weight > 0.0 && shared / weight >= RESTATED_SHARE
 }
 
-/// Says whether a text is about the same matter as the query: it repeats the query, or holds most
-/// of what the query says.
-pub fn is_same_topic(query: &StemmedText, text: &StemmedText) -> bool {
+/// Returns whether a text has the same topic as the query: it restates the query, or holds most of
+/// its weight.
+pub(crate) fn is_same_topic(query: &StemmedText, text: &StemmedText) -> bool {
     let shared = || query.stems.intersection(&text.stems);
-    let telling = shared().filter(|stem| memory::words::weight(stem) >= 1.0);
+    let content_words = shared().filter(|stem| memory::words::weight(stem) >= 1.0);
     let weight: f64 = shared().map(|stem| memory::words::weight(stem)).sum();
-    // "Keep going" was said in a hundred sessions about a hundred matters, and a long text
-    // mentions many.
-    telling.count() >= SAME_TELLING_MIN
-        && text.stem_weight() <= SAME_WEIGHT_MAX
-        && (restates_query(query, text) || weight / query.stem_weight().max(1e-9) >= SAME_SHARE)
+    // "Keep going" occurs in sessions on every topic, and a long text mentions several.
+    content_words.count() >= SAME_TOPIC_WORDS_MIN
+        && text.stem_weight() <= SAME_TOPIC_WEIGHT_MAX
+        && (restates_query(query, text)
+            || weight / query.stem_weight().max(1e-9) >= SAME_TOPIC_SHARE)
 }
 
-/// Says whether a prompt asks something or says that something is wrong.
-pub fn reports_problem(text: &str) -> bool {
+/// Returns whether a prompt asks something or reports that something is wrong.
+pub(crate) fn reports_problem(text: &str) -> bool {
     let words = plain_words(text);
-    let is_trouble = |word: &String| PROBLEM_STEMS.iter().any(|stem| word.starts_with(stem));
-    has_question(text) || words.iter().any(|word| word == "no" || is_trouble(word))
+    let is_problem = |word: &String| PROBLEM_STEMS.iter().any(|stem| word.starts_with(stem));
+    has_question(text) || words.iter().any(|word| word == "no" || is_problem(word))
 }
 
-/// Says whether an agent only announces what it is about to do.
+/// Returns whether an agent only announces its next step.
 pub fn is_announcement(text: &str) -> bool {
     if text.len() > ANNOUNCEMENT_BYTES_MAX {
         return false;
     }
-    let words = plain_words(text);
-    ANNOUNCEMENT_OPENINGS.iter().any(|phrase| {
-        words.len() >= phrase.len() && phrase.iter().zip(&words).all(|(a, b)| *a == b.as_str())
-    })
+    starts_with_any_phrase(&plain_words(text), ANNOUNCEMENT_OPENINGS)
 }
 
-/// Says whether a record is a question that an agent put to a memory tool, or its answer.
-pub fn is_memory_call(detail: &CandidateRow) -> bool {
+/// Returns whether a record is a call of a memory tool, or its result.
+pub(crate) fn is_memory_call(record: &CandidateRow) -> bool {
     if !matches!(
-        detail.kind,
+        record.kind,
         RecordKind::ToolUse | RecordKind::ToolResult | RecordKind::Error
     ) {
         return false;
     }
-    is_memory_tool(detail.tool.as_deref().unwrap_or_default())
-        || (detail.kind == RecordKind::ToolUse && runs_memory_command(&detail.text))
+    is_memory_tool(record.tool.as_deref().unwrap_or_default())
+        || (record.kind == RecordKind::ToolUse && runs_memory_command(&record.text))
 }
 
-/// Says whether a tool reads a memory.
+/// Returns whether a tool queries a memory, by its name.
 pub fn is_memory_tool(tool: &str) -> bool {
     let tool = tool.to_lowercase();
     MEMORY_TOOLS.iter().any(|name| tool.contains(name))
 }
 
-/// Says whether a shell command asks this memory.
+/// Returns whether a shell command queries this memory.
 pub fn runs_memory_command(text: &str) -> bool {
     MEMORY_COMMANDS.iter().any(|command| text.contains(command))
 }
 
-/// Returns the sentences of a text with their ends. A dot inside a name ends nothing.
-pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
+/// Returns the sentences of a text with their end marks. A dot inside a name ends no sentence.
+pub(crate) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         while !rest.is_empty() {
@@ -249,8 +247,8 @@ fn sentence_end(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the words of a text in lower case; "don't" is "dont".
-pub fn plain_words(text: &str) -> Vec<String> {
+/// Returns the words of a text in lower case; "don't" becomes "dont".
+pub(crate) fn plain_words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’' | '_'))
         .map(|word| {
             let letters = word.chars().filter(|c| c.is_alphanumeric() || *c == '_');
@@ -265,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_question_tells_nothing() {
+    fn bare_questions() {
         for text in [
             "How do we deploy?",
             "and the staging one?",
@@ -306,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn announcements_are_chatter() {
+    fn announcements() {
         assert!(is_announcement("Let me check the metrics module."));
         assert!(is_announcement("I'll look at the config first."));
         assert!(!is_announcement("The metrics endpoint listens on 8123."));

@@ -4,7 +4,7 @@
 //! is made is told in `tools/embeddings`.
 
 /// Made by `tools/embeddings/make.py`, which teaches it what all-MiniLM-L6-v2 (Apache-2.0) says of whole sentences.
-static TABLE: &[u8] = include_bytes!("../assets/meanings.bin");
+static TABLE: &[u8] = include_bytes!("../../assets/meanings.bin");
 
 /// Directions of the space.
 pub const DIMS: usize = 128;

@@ -1,0 +1,125 @@
+//! Reads the texts of the best candidates.
+
+use std::collections::HashMap;
+
+use memory::RecordKind;
+use store::{Lookup, Result, RowAttributes};
+
+use super::ScoredRecord;
+use super::passages::PassageReader;
+use crate::query::preferences::PreferenceCues;
+use crate::query::{ParsedQuestion, RecallQuery, folded_words};
+use crate::retrieve::{Candidate, CandidateSet, TermSet, term_indices};
+
+/// Candidates whose texts are read.
+const READ_MAX: usize = 200;
+/// Prompts that hold this share of the query's weight may be repetitions of one prompt, of which
+/// only a few are read.
+const REPEATED_SHARE: f64 = 0.6;
+const REPEATED_MAX: usize = 4;
+
+/// Reads the best candidates and matches their texts with the query.
+pub(crate) fn read_candidates(
+    lookup: &Lookup<'_>,
+    query: &RecallQuery,
+    question: &ParsedQuestion,
+    candidates: &CandidateSet,
+    reader: &mut PassageReader<'_>,
+) -> Result<Vec<ScoredRecord>> {
+    let read_max = query.read_max.unwrap_or(READ_MAX).max(query.query.limit);
+    let mut order = limit_repeated_prompts(candidates, read_max);
+    let best: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
+    let prompts = candidates.preference_prompts.iter();
+    order.extend(prompts.filter(|prompt| !best.contains(&prompt.row)));
+    // Consecutive rows share compressed blocks: read in order, each block is opened once.
+    order.sort_unstable_by_key(|candidate| candidate.row);
+    let numbers: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
+    let rows = lookup.candidate_rows(&numbers)?;
+    let records_before = count_records_before(lookup, &order)?;
+    let mut order = order.into_iter().zip(records_before);
+    let mut records = Vec::with_capacity(rows.len());
+    for row in rows {
+        let Some((candidate, records_before)) = order.find(|(known, _)| known.row == row.row)
+        else {
+            break;
+        };
+        let is_excluded = query.exclude_session.as_ref() == Some(&row.session)
+            || (row.digest_only && !query.query.accepts_digests())
+            || (!candidate.matches_any() && !PreferenceCues::detect(&row.text).any());
+        let holds = |phrase: &Vec<String>| contains_phrase(&row.text, phrase);
+        if is_excluded || !question.required_phrases.iter().all(holds) {
+            continue;
+        }
+        let text_match = reader.match_text(&row.text);
+        records.push(ScoredRecord::new(
+            candidate.clone(),
+            row,
+            text_match,
+            records_before,
+        ));
+    }
+    Ok(records)
+}
+
+/// Returns the best `max` candidates. Of a prompt that was repeated word for word, a few keep their
+/// rank and the others follow after everything else.
+///
+/// A question that was asked in fifty sessions would otherwise be all that is read. The texts are
+/// not read yet, so prompts of one size that hold most of the query, and the same terms of it, count
+/// as one prompt. They may differ, so none is left out while there is room.
+fn limit_repeated_prompts(candidates: &CandidateSet, max: usize) -> Vec<&Candidate> {
+    let idf = &candidates.idf;
+    let sum: f64 = idf.iter().sum();
+    let holds_most = |terms: TermSet| {
+        let held: f64 = term_indices(terms).map(|at| idf[at]).sum();
+        held >= REPEATED_SHARE * sum
+    };
+    let mut times: HashMap<(TermSet, u32), usize> = HashMap::new();
+    let mut best = Vec::with_capacity(max.min(candidates.rows.len()));
+    let mut repeated = Vec::new();
+    for candidate in &candidates.rows {
+        if best.len() == max {
+            break;
+        }
+        let attributes = &candidate.attributes;
+        if attributes.kind == RecordKind::Prompt && holds_most(candidate.matched) {
+            let key = (candidate.matched, attributes.size_bytes);
+            let times = times.entry(key).or_default();
+            *times += 1;
+            if *times > REPEATED_MAX {
+                repeated.push(candidate);
+                continue;
+            }
+        }
+        best.push(candidate);
+    }
+    let room = max - best.len();
+    best.extend(repeated.into_iter().take(room));
+    best
+}
+
+/// Returns how many records of its session come right before each candidate, counted up to two.
+fn count_records_before(lookup: &Lookup<'_>, order: &[&Candidate]) -> Result<Vec<usize>> {
+    let rows_before = |distance: i64| {
+        let rows: Vec<i64> = order.iter().map(|known| known.row - distance).collect();
+        lookup.attributes(&rows)
+    };
+    let (first, second) = (rows_before(1)?, rows_before(2)?);
+    let count = |((candidate, first), second): ((&&Candidate, &_), &_)| {
+        let is_same = |before: &Option<RowAttributes>| {
+            let session = candidate.attributes.session;
+            before.as_ref().is_some_and(|row| row.session == session)
+        };
+        match (is_same(first), is_same(second)) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => 2,
+        }
+    };
+    Ok(order.iter().zip(&first).zip(&second).map(count).collect())
+}
+
+fn contains_phrase(text: &str, phrase: &[String]) -> bool {
+    let words = folded_words(text);
+    words.windows(phrase.len()).any(|window| window == phrase)
+}
