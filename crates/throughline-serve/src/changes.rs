@@ -46,7 +46,7 @@ struct ChangeLog {
 struct ChangeBaseline {
     polled_at: Instant,
     file_stamps: [Option<DatabaseFileStamp>; 2],
-    standings: BTreeMap<VersionedItem, u64>,
+    versions: BTreeMap<VersionedItem, u64>,
 }
 
 type DatabaseFileStamp = (u64, SystemTime);
@@ -58,25 +58,25 @@ impl ChangeTracker {
     }
 
     fn poll_at(&self, store: &Store, now: Instant) -> store::Result<()> {
-        let mut kept = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         let files = database_file_stamps(store.path());
-        if let Some(seen) = &kept.baseline {
-            let since = now.saturating_duration_since(seen.polled_at);
+        if let Some(baseline) = &log.baseline {
+            let since = now.saturating_duration_since(baseline.polled_at);
             if since < POLL_INTERVAL_MIN
-                || (since < FULL_POLL_INTERVAL && files == seen.file_stamps)
+                || (since < FULL_POLL_INTERVAL && files == baseline.file_stamps)
             {
                 return Ok(());
             }
         }
-        let standings = store.item_versions()?;
-        let before = kept.baseline.replace(ChangeBaseline {
+        let versions = store.item_versions()?;
+        let before = log.baseline.replace(ChangeBaseline {
             polled_at: now,
             file_stamps: files,
-            standings: standings.clone(),
+            versions: versions.clone(),
         });
         if let Some(before) = before {
-            for standing in changed_items(&before.standings, &standings) {
-                kept.append_change(standing);
+            for item in changed_items(&before.versions, &versions) {
+                log.append_change(item);
             }
         }
         Ok(())
@@ -84,21 +84,21 @@ impl ChangeTracker {
 
     /// Returns the sequence number of the latest change.
     pub fn last_number(&self) -> u64 {
-        let kept = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.last_number
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.last_number
     }
 
     /// Returns the changes after a sequence number, as far as they are still kept.
     pub fn changes_after(&self, number: u64) -> Vec<(u64, ChangeKind, String)> {
-        let kept = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        let after = kept.changes.iter().filter(|(at, ..)| *at > number);
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = log.changes.iter().filter(|(at, ..)| *at > number);
         after.cloned().collect()
     }
 }
 
 impl ChangeLog {
-    fn append_change(&mut self, standing: &VersionedItem) {
-        let (changed, id) = match standing {
+    fn append_change(&mut self, item: &VersionedItem) {
+        let (changed, id) = match item {
             VersionedItem::Fact(id) => (ChangeKind::Fact, id.to_string()),
             VersionedItem::Summary(session) => (ChangeKind::Summary, session.to_string()),
         };
@@ -115,13 +115,11 @@ fn changed_items<'a>(
     before: &'a BTreeMap<VersionedItem, u64>,
     after: &'a BTreeMap<VersionedItem, u64>,
 ) -> Vec<&'a VersionedItem> {
-    let came = after
+    let changed = after
         .iter()
-        .filter(|(standing, stamp)| before.get(standing) != Some(stamp));
-    let went = before
-        .keys()
-        .filter(|standing| !after.contains_key(standing));
-    came.map(|(standing, _)| standing).chain(went).collect()
+        .filter(|(item, stamp)| before.get(item) != Some(stamp));
+    let went = before.keys().filter(|item| !after.contains_key(item));
+    changed.map(|(item, _)| item).chain(went).collect()
 }
 
 /// Returns the size and modification time of the database file and its write-ahead log. Every
@@ -167,20 +165,20 @@ mod tests {
         other.remember(fact("the first stands before")).unwrap();
         look();
         assert_eq!(changes.last_number(), 0);
-        let kept = other.remember(fact("herons stand in water")).unwrap();
+        let fact = other.remember(fact("herons stand in water")).unwrap();
         look();
         look();
         let told = changes.changes_after(0);
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].1, ChangeKind::Fact);
-        assert_eq!(told[0].2, kept.id.to_string());
-        other.set_pinned(kept.id, true).unwrap();
+        assert_eq!(told[0].2, fact.id.to_string());
+        other.set_pinned(fact.id, true).unwrap();
         look();
         assert_eq!(changes.changes_after(1).len(), 1);
         assert!(changes.changes_after(changes.last_number()).is_empty());
         let mut full = ChangeLog::default();
         for _ in 0..CHANGES_KEPT_MAX + 10 {
-            full.append_change(&VersionedItem::Fact(kept.id));
+            full.append_change(&VersionedItem::Fact(fact.id));
         }
         assert_eq!(full.changes.len(), CHANGES_KEPT_MAX);
     }

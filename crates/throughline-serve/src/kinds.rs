@@ -20,7 +20,7 @@ const FACT: &str = "fact";
 /// A record type in a request or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct RecordTypeName(pub RecordKind);
+pub(crate) struct RecordTypeName(pub RecordKind);
 
 /// The kind of a fact in the API description. Requests carry [`FactKind`] itself.
 pub(crate) struct FactKindName;

@@ -11,6 +11,13 @@
 //! [`ServeSettings`] is the part of the user's configuration that answers depend on. Only the
 //! binary reads files and the environment.
 
+#![warn(unreachable_pub, let_underscore_drop)]
+#![warn(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::await_holding_lock
+)]
+
 pub mod changes;
 pub mod client;
 mod context;

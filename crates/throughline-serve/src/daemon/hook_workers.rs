@@ -25,19 +25,19 @@ use crate::http::listen::{ConnectionState, HttpListener, serve_listener};
 use crate::http::{HttpState, Problem};
 
 /// The number of workers: more than one, so that one slow answer does not delay the next.
-pub const HOOK_WORKERS: usize = 2;
+pub(super) const HOOK_WORKERS: usize = 2;
 /// Connections that may wait for one worker. Each event of an agent opens one.
 const CONNECTIONS_MAX: usize = 128;
 
 /// The threads that answer hooks.
 #[derive(Debug)]
-pub struct HookWorkers {
+pub(super) struct HookWorkers {
     threads: Vec<JoinHandle<()>>,
 }
 
 impl HookWorkers {
     /// Starts a worker for each store. All workers accept connections from the same socket.
-    pub fn start(
+    pub(super) fn start(
         socket: &UnixListener,
         stores: Vec<Arc<Store>>,
         front: &HttpState,
@@ -63,7 +63,7 @@ impl HookWorkers {
     }
 
     /// Waits until the workers have ended; they end when the daemon stops.
-    pub fn join(self) {
+    pub(super) fn join(self) {
         for thread in self.threads {
             if thread.join().is_err() {
                 tracing::error!("a hook worker panicked");

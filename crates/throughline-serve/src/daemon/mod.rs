@@ -139,7 +139,7 @@ fn open_hook_stores(
     let open = |_| match open_to_read() {
         Ok(store) => Arc::new(store),
         Err(error) => {
-            tracing::warn!(%error, "hooks share the connections of other requests: cannot open the store again");
+            tracing::warn!(%error, "cannot open the store for a hook worker");
             Arc::clone(&desk.store)
         }
     };

@@ -8,7 +8,7 @@ const BACKGROUND_NICENESS: i32 = 10;
 /// first. The priority cannot be raised again, so only threads for background work may call this.
 ///
 /// Only Linux has a priority per thread; elsewhere this would slow down the whole process.
-pub fn lower_thread_priority() {
+pub(super) fn lower_thread_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, BACKGROUND_NICENESS) {
         tracing::debug!(%error, "cannot lower the priority of background work");

@@ -33,12 +33,12 @@ const PERIODIC_WORK: [(WakeReason, Duration, Duration); 4] = [
 
 /// When each kind of periodic work is next due.
 #[derive(Debug)]
-pub struct Schedule {
+pub(super) struct Schedule {
     next_due: [Instant; PERIODIC_WORK.len()],
 }
 
 impl Schedule {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let now = Instant::now();
         Self {
             next_due: PERIODIC_WORK.map(|(_, _, first)| now + first),
@@ -46,7 +46,7 @@ impl Schedule {
     }
 
     /// Returns how long the loop may sleep, at most `at_most`.
-    pub fn time_until_next(&self, at_most: Option<Duration>) -> Duration {
+    pub(super) fn time_until_next(&self, at_most: Option<Duration>) -> Duration {
         let now = Instant::now();
         let first = self.next_due.iter().min().copied().unwrap_or(now);
         let sleep = first.saturating_duration_since(now).min(SLEEP_MAX);
@@ -55,7 +55,7 @@ impl Schedule {
 
     /// Returns work that is due and schedules its next run. Runs that were missed during a suspend
     /// are made up for by one.
-    pub fn take_due(&mut self) -> Option<WakeReason> {
+    pub(super) fn take_due(&mut self) -> Option<WakeReason> {
         self.take_due_at(Instant::now())
     }
 

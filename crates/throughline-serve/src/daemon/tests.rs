@@ -1,4 +1,5 @@
-//! The daemon's listeners and lanes in one process, with clients that stall and work that never ends.
+//! The daemon's listeners and hook workers in one process, with clients that stall and work that
+//! never ends.
 //!
 //! All limits of time are an hour, so whatever waits for a stalled client or for other work hangs.
 

@@ -53,12 +53,12 @@ impl DaemonHandle {
 
 /// The loop's end of the channel.
 #[derive(Debug)]
-pub struct WakeReceiver {
+pub(super) struct WakeReceiver {
     wakes: mpsc::Receiver<WakeReason>,
     stop: watch::Receiver<bool>,
 }
 
-pub fn wake_channel() -> (DaemonHandle, WakeReceiver) {
+pub(super) fn wake_channel() -> (DaemonHandle, WakeReceiver) {
     let (wakes, waiting) = mpsc::channel(QUEUED_WAKES_MAX);
     let (stop, stopped) = watch::channel(false);
     let waker = DaemonHandle {
@@ -74,7 +74,7 @@ pub fn wake_channel() -> (DaemonHandle, WakeReceiver) {
 
 impl WakeReceiver {
     /// Waits for a wake reason, at most `patience`.
-    pub async fn next(&mut self, patience: Duration) -> Option<WakeReason> {
+    pub(super) async fn next(&mut self, patience: Duration) -> Option<WakeReason> {
         let Self { wakes, stop } = self;
         tokio::select! {
             biased;
@@ -85,7 +85,7 @@ impl WakeReceiver {
     }
 
     /// Waits until the daemon is stopped.
-    pub async fn wait_for_stop(&mut self) {
+    pub(super) async fn wait_for_stop(&mut self) {
         let _last = self.stop.wait_for(|stop| *stop).await;
     }
 }

@@ -5,7 +5,7 @@ use memory::{Tokens, fence, tokens};
 
 /// Collects the parts of a fenced text.
 #[derive(Debug)]
-pub struct BoundedFence {
+pub(super) struct BoundedFence {
     fence_id: String,
     chars_max: usize,
     tokens_max: Tokens,
@@ -16,15 +16,15 @@ pub struct BoundedFence {
 
 impl BoundedFence {
     /// Starts with a heading. A text with nothing else is empty.
-    pub fn new(
-        word: &str,
+    pub(super) fn new(
+        fence_id: &str,
         head: &str,
         limit: ContextLimit,
         tokens_max: Tokens,
         chars_max: usize,
     ) -> Self {
         Self {
-            fence_id: word.to_owned(),
+            fence_id: fence_id.to_owned(),
             chars_max,
             tokens_max,
             limit,
@@ -34,13 +34,13 @@ impl BoundedFence {
     }
 
     /// Adds a line of our own if it fits. Names in it are made harmless.
-    pub fn add_line(&mut self, text: &str) -> bool {
+    pub(super) fn add_line(&mut self, text: &str) -> bool {
         let line = fence::quote_line(text, &self.fence_id);
         self.push_if_fits(&line)
     }
 
     /// Adds quoted text under a line of our own: both, or neither.
-    pub fn add_quoted(&mut self, head: &str, text: &str) -> bool {
+    pub(super) fn add_quoted(&mut self, head: &str, text: &str) -> bool {
         let head = fence::quote_line(head, &self.fence_id);
         let quoted = fence::quote_lines(text, &self.fence_id);
         if quoted.is_empty() {
@@ -50,7 +50,7 @@ impl BoundedFence {
     }
 
     /// Returns the current length in characters.
-    pub fn char_count(&self) -> usize {
+    pub(super) fn char_count(&self) -> usize {
         self.body.chars().count()
     }
 
@@ -75,13 +75,13 @@ impl BoundedFence {
     }
 
     /// Returns the fenced text, or `None` if nothing was added.
-    pub fn finish(self) -> Option<String> {
+    pub(super) fn finish(self) -> Option<String> {
         (!self.is_empty).then(|| fence::enclose_with_id(&self.fence_id, &self.body))
     }
 }
 
 /// Returns at most `chars_max` characters of a text, with an ellipsis if it was cut.
-pub fn truncate_chars(text: &str, chars_max: usize) -> String {
+pub(super) fn truncate_chars(text: &str, chars_max: usize) -> String {
     let text = text.trim();
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),

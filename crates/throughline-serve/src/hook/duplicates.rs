@@ -28,7 +28,7 @@ const LOCK_RETRY_INTERVAL: Duration = Duration::from_micros(250);
 
 /// Returns whether an event was answered a moment ago, and records it. If the file cannot be used,
 /// the event counts as new.
-pub fn is_duplicate(home: &Path, event: &HookEvent, now: Timestamp) -> bool {
+pub(super) fn is_duplicate(home: &Path, event: &HookEvent, now: Timestamp) -> bool {
     let Some(name) = event_hash(event) else {
         return false;
     };

@@ -29,7 +29,7 @@ const SHRINK_RATIO_MAX: f64 = 0.5;
 const COMPACTED_TOKENS_MIN: u64 = 20_000;
 
 /// Records a compaction after which this agent accepts no text.
-pub fn record_compaction(home: &Path, event: &HookEvent) -> io::Result<()> {
+pub(super) fn record_compaction(home: &Path, event: &HookEvent) -> io::Result<()> {
     let is_compaction = matches!(
         event.kind,
         HookKind::PreCompact | HookKind::PostCompact { .. }
@@ -48,7 +48,7 @@ pub fn record_compaction(home: &Path, event: &HookEvent) -> io::Result<()> {
 }
 
 /// Returns whether an answer to this event can carry notes in this agent.
-pub fn can_carry_notes(event: &HookEvent) -> bool {
+pub(super) fn can_carry_notes(event: &HookEvent) -> bool {
     matches!(
         (event.dialect.notes_carrier(), &event.kind),
         (NotesCarrier::Prompt, HookKind::Prompt { .. })
@@ -57,12 +57,12 @@ pub fn can_carry_notes(event: &HookEvent) -> bool {
 }
 
 /// Returns whether a compaction was recorded whose notes have not been given yet.
-pub fn has_pending_notes(home: &Path, session: &SessionId) -> bool {
+pub(super) fn has_pending_notes(home: &Path, session: &SessionId) -> bool {
     read_marker(&marker_path(home, session)).as_deref() == Some(NOTES_PENDING)
 }
 
 /// Returns the mark of the compaction whose notes this event has to carry, if there is one.
-pub fn due_compaction(
+pub(super) fn due_compaction(
     store: &Store,
     home: &Path,
     event: &HookEvent,
@@ -84,7 +84,11 @@ pub fn due_compaction(
 }
 
 /// Marks the notes of a compaction as given.
-pub fn mark_notes_given(home: &Path, session: &SessionId, compaction: &str) -> io::Result<()> {
+pub(super) fn mark_notes_given(
+    home: &Path,
+    session: &SessionId,
+    compaction: &str,
+) -> io::Result<()> {
     let folder = home.join(FOLDER);
     create_private_folder(&folder)?;
     remove_oldest_marker(&folder)?;

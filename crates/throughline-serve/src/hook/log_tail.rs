@@ -11,7 +11,7 @@ use super::HookContext;
 
 /// The records of a log that are not stored yet.
 #[derive(Debug)]
-pub struct LogTail {
+pub(super) struct LogTail {
     records: Vec<Record>,
     is_complete: bool,
 }
@@ -19,7 +19,7 @@ pub struct LogTail {
 impl LogTail {
     /// Reads the end of a session's log: the log that the agent names, or else the one that the
     /// store has read.
-    pub fn read(
+    pub(super) fn read(
         context: &HookContext<'_>,
         session: &SessionId,
         flavor: Flavor,
@@ -58,21 +58,21 @@ impl LogTail {
     }
 
     /// Returns whether all of the log is stored, as far as is known.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.records.is_empty() && self.is_complete
     }
 
     /// Returns whether the log was read to its end.
-    pub fn is_fully_read(&self) -> bool {
+    pub(super) fn is_fully_read(&self) -> bool {
         self.is_complete
     }
 
     /// Returns the time of the last record.
-    pub fn last_at(&self) -> Option<Timestamp> {
+    pub(super) fn last_at(&self) -> Option<Timestamp> {
         self.records.iter().filter_map(|record| record.at).max()
     }
 
-    pub fn unstored(&self) -> UnstoredTail<'_> {
+    pub(super) fn unstored(&self) -> UnstoredTail<'_> {
         UnstoredTail {
             records: &self.records,
             is_complete: self.is_complete,
@@ -80,7 +80,7 @@ impl LogTail {
     }
 
     /// Describes the state of the session after its last message.
-    pub fn state(
+    pub(super) fn state(
         &self,
         context: &HookContext<'_>,
         session: &SessionId,
@@ -95,7 +95,7 @@ impl LogTail {
 }
 
 /// Returns whether the user allows sensitive text to be quoted.
-pub fn sensitive_text_policy(context: &HookContext<'_>) -> SensitiveText {
+pub(super) fn sensitive_text_policy(context: &HookContext<'_>) -> SensitiveText {
     match context.recall.include_sensitive {
         true => SensitiveText::Quoted,
         false => SensitiveText::Withheld,

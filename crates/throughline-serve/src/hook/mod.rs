@@ -1,14 +1,14 @@
 //! Decides what an agent's hook answers, and what happens afterwards.
 //!
-//! [`answer_event`] decides and writes nothing that the agent would have to wait for. [`session_start`]
-//! answers the start of a session, [`compaction`] a compaction of its conversation, and prompts go to
-//! [`crate::prompt`]. [`log_tail`] reads the end of a session's log that is not stored yet, so that
-//! answers are up to date.
+//! [`answer_event`] decides and writes nothing that the agent would have to wait for.
+//! [`session_start`] answers the start of a session, [`compaction`] a compaction of its
+//! conversation, and prompts go to [`crate::prompt`]. [`log_tail`] reads the end of a session's log
+//! that is not stored yet, so that answers are up to date.
 //!
 //! The work that follows an event is a list of [`FollowUp`]s. The daemon runs them once it has
 //! answered; without a daemon they wait in [`pending`]. [`late_notes`] and [`subagents`] are notes
-//! from one hook to the next ([`save_for_later_hooks`]). [`duplicates`] detects events that are delivered
-//! twice. [`wire`] is the protocol between a hook's process and the daemon.
+//! from one hook to the next ([`save_for_later_hooks`]). [`duplicates`] detects events that are
+//! delivered twice. [`wire`] is the protocol between a hook's process and the daemon.
 
 mod bounded_fence;
 mod compaction;

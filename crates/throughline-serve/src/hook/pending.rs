@@ -29,8 +29,8 @@ const LOCK_ATTEMPTS_MAX: u32 = 4_000;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_micros(250);
 
 /// Adds follow-up work for an event of a session.
-pub fn enqueue(home: &Path, session: &SessionId, after: &[FollowUp]) -> io::Result<()> {
-    if after.is_empty() {
+pub fn enqueue(home: &Path, session: &SessionId, follow_ups: &[FollowUp]) -> io::Result<()> {
+    if follow_ups.is_empty() {
         return Ok(());
     }
     if !is_valid_session_id(session.as_str()) {
@@ -45,8 +45,8 @@ pub fn enqueue(home: &Path, session: &SessionId, after: &[FollowUp]) -> io::Resu
         return Err(io::Error::other("too many sessions are queued already"));
     }
     let mut lines = String::new();
-    for one in after {
-        let line = serde_json::to_string(one).map_err(io::Error::other)?;
+    for follow_up in follow_ups {
+        let line = serde_json::to_string(follow_up).map_err(io::Error::other)?;
         if !before.lines().any(|known| known == line) {
             lines.push_str(&line);
             lines.push('\n');
@@ -72,7 +72,7 @@ pub fn pending_injected_items(home: &Path, session: &SessionId) -> BTreeSet<Memo
     let text = read_queue_file(&queue_path(&home.join(FOLDER), session));
     let injected = parse_follow_ups(&text)
         .into_iter()
-        .filter_map(|after| match after {
+        .filter_map(|follow_up| match follow_up {
             FollowUp::Injected(injected) => Some(injected.items()),
             _ => None,
         });
@@ -99,9 +99,9 @@ pub fn sessions_with_unread_end(home: &Path) -> io::Result<Vec<SessionId>> {
     }
     files.sort();
     let latest = files.iter().rev().take(RECENT_QUEUES_MAX);
-    let after = latest.flat_map(|(_, path)| parse_follow_ups(&read_queue_file(path)));
-    Ok(after
-        .filter_map(|after| match after {
+    let follow_ups = latest.flat_map(|(_, path)| parse_follow_ups(&read_queue_file(path)));
+    Ok(follow_ups
+        .filter_map(|follow_up| match follow_up {
             FollowUp::Refresh(session) => Some(session),
             _ => None,
         })
@@ -116,8 +116,8 @@ pub fn drain<E: From<io::Error>>(
     let folder = home.join(FOLDER);
     let mut done = 0;
     for taken in claim_queue_files(&folder)? {
-        let after = parse_follow_ups(&read_queue_file(&taken));
-        carry_out(after)?;
+        let follow_ups = parse_follow_ups(&read_queue_file(&taken));
+        carry_out(follow_ups)?;
         fs::remove_file(&taken)?;
         done += 1;
     }

@@ -26,7 +26,7 @@ const FILE_BYTES_MAX: u64 = 512;
 const RUN_TIME_MAX: SignedDuration = SignedDuration::from_hours(1);
 
 /// Records that a subagent starts in a folder, and that its parent continues.
-pub fn track_subagents(home: &Path, event: &HookEvent, now: Timestamp) -> io::Result<()> {
+pub(super) fn track_subagents(home: &Path, event: &HookEvent, now: Timestamp) -> io::Result<()> {
     let (Flavor::Copilot, Some(session), Some(path)) =
         (event.flavor, &event.session, marker_path(home, event))
     else {
@@ -56,7 +56,7 @@ pub fn track_subagents(home: &Path, event: &HookEvent, now: Timestamp) -> io::Re
 
 /// Returns whether a session is a subagent: the store has it as one, or it appeared while another
 /// session waited for a subagent in this folder.
-pub fn is_subagent(
+pub(super) fn is_subagent(
     store: &Store,
     home: &Path,
     event: &HookEvent,

@@ -391,7 +391,8 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
     };
     let payload = json!({
         "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
-        "timestamp": "2026-11-16T09:00:00Z", "transcript_path": "/home/dev/.gemini/tmp/w/chats/s.jsonl",
+        "timestamp": "2026-11-16T09:00:00Z",
+        "transcript_path": "/home/dev/.gemini/tmp/w/chats/s.jsonl",
     });
     let (reply, after) = respond(payload.to_string().as_bytes());
     assert!(reply.answer.starts_with("{\"hookSpecificOutput\""));
@@ -464,7 +465,7 @@ fn the_part_that_is_quickly_made_has_what_holds_and_counts_as_shown() {
             test.now,
         )
         .unwrap();
-        let shown = |after: &FollowUp| matches!(after, FollowUp::Injected(injected) if !injected.items().is_empty());
+        let shown = |follow_up: &FollowUp| matches!(follow_up, FollowUp::Injected(injected) if !injected.items().is_empty());
         assert!(
             answered.follow_ups.iter().any(shown),
             "{:?}",

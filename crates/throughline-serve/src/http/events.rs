@@ -32,9 +32,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Changes as they happen, as `memory_update` events. `Last-Event-ID` continues after the given
 /// event.
 #[utoipa::path(get, path = "/events", tag = "events",
-    params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")),
+    params(("Last-Event-ID" = Option<String>, Header,
+        description = "The id of the last event that was received")),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
-pub async fn events(
+pub(super) async fn events(
     State(state): State<HttpState>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
@@ -47,8 +48,8 @@ pub async fn events(
     };
     let last = headers.get("last-event-id");
     let last = last.and_then(|value| value.to_str().ok()).unwrap_or("");
-    let heard = match EventCursor::parse(last, &state.boot_id) {
-        Some(place) => place,
+    let cursor = match EventCursor::parse(last, &state.boot_id) {
+        Some(cursor) => cursor,
         None => {
             state
                 .run_blocking(|context| Ok(EventCursor::current(context)?))
@@ -58,7 +59,7 @@ pub async fn events(
     let (sender, stream) = mpsc::channel(QUEUED_EVENTS_MAX);
     tokio::spawn(async move {
         let _seat = seat;
-        stream_events(state, heard, sender).await;
+        stream_events(state, cursor, sender).await;
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(alive))
@@ -103,16 +104,16 @@ impl EventCursor {
 type EventSender = mpsc::Sender<Result<Event, Infallible>>;
 
 /// Sends new events to a listener until it disconnects or the daemon stops.
-async fn stream_events(state: HttpState, mut place: EventCursor, sender: EventSender) {
+async fn stream_events(state: HttpState, mut cursor: EventCursor, sender: EventSender) {
     let mut stopping = state.stopping.clone();
     loop {
         // A connected listener keeps an idle daemon running.
         state.guard.record_activity();
-        let looked = read_new_events(&state, place).await;
-        let told = match looked {
+        let read = read_new_events(&state, cursor).await;
+        let is_full_page = match read {
             Ok((events, after)) => {
                 let is_full = events.len() >= EVENTS_PER_POLL_MAX;
-                place = after;
+                cursor = after;
                 if !send_all(&sender, events).await {
                     return;
                 }
@@ -123,7 +124,7 @@ async fn stream_events(state: HttpState, mut place: EventCursor, sender: EventSe
                 false
             }
         };
-        if told {
+        if is_full_page {
             continue;
         }
         tokio::select! {
@@ -146,37 +147,37 @@ async fn send_all(sender: &EventSender, events: Vec<Event>) -> bool {
 
 async fn read_new_events(
     state: &HttpState,
-    place: EventCursor,
+    cursor: EventCursor,
 ) -> Result<(Vec<Event>, EventCursor), Problem> {
     let boot = std::sync::Arc::clone(&state.boot_id);
     state
         .run_blocking(move |context| {
-            let mut after = place;
+            let mut after = cursor;
             context.changes.poll(&context.store)?;
             let changes = context
                 .store
                 .changes_since(&mut after.feed, EVENTS_PER_POLL_MAX)?;
-            let mut at = place;
+            let mut at = cursor;
             // Deleting the latest rows makes row numbers go back.
             at.feed.record = at.feed.record.min(after.feed.record);
             at.feed.tombstone = at.feed.tombstone.min(after.feed.tombstone);
             let mut events = Vec::new();
-            for came in changes.new_records {
-                at.feed.record = came.row;
+            for record in changes.new_records {
+                at.feed.record = record.row;
                 events.push(event(
                     &at.id(&boot),
                     &json!({
-                        "change": "record", "id": came.id, "type": came.kind, "at": came.at,
-                        "session_id": came.session, "workspace": came.workspace,
+                        "change": "record", "id": record.id, "type": record.kind, "at": record.at,
+                        "session_id": record.session, "workspace": record.workspace,
                     }),
                 ));
             }
             for (tombstone, records) in changes.forgotten {
                 at.feed.tombstone = tombstone;
-                let told = json!({ "change": "forgotten", "records": records });
-                events.push(event(&at.id(&boot), &told));
+                let change = json!({ "change": "forgotten", "records": records });
+                events.push(event(&at.id(&boot), &change));
             }
-            for (number, changed, id) in context.changes.changes_after(place.change_number) {
+            for (number, changed, id) in context.changes.changes_after(cursor.change_number) {
                 at.change_number = number;
                 events.push(event(
                     &at.id(&boot),
@@ -202,19 +203,19 @@ mod tests {
 
     #[test]
     fn an_id_gives_the_place_back_and_another_run_forgets_its_own_changes() {
-        let place = EventCursor {
+        let cursor = EventCursor {
             feed: FeedPosition {
                 record: 7,
                 tombstone: 2,
             },
             change_number: 5,
         };
-        assert_eq!(EventCursor::parse(&place.id("a"), "a"), Some(place));
+        assert_eq!(EventCursor::parse(&cursor.id("a"), "a"), Some(cursor));
         assert_eq!(
-            EventCursor::parse(&place.id("a"), "b"),
+            EventCursor::parse(&cursor.id("a"), "b"),
             Some(EventCursor {
                 change_number: 0,
-                ..place
+                ..cursor
             })
         );
         for nonsense in ["", "7", "7.2", "7.2.x.a", "-"] {

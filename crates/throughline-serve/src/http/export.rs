@@ -32,7 +32,7 @@ const LOG_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct ExportParams {
+pub(super) struct ExportParams {
     #[param(inline)]
     format: Option<ExportFormat>,
     /// Only workspaces whose key or folder contains this
@@ -46,14 +46,14 @@ pub struct ExportParams {
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = Format)]
-pub enum ExportFormat {
+pub(super) enum ExportFormat {
     Jsonl,
 }
 
 /// Export memory as JSON Lines, in the format that `throughline import` reads
 #[utoipa::path(get, path = "/memory/export", tag = "memory", params(ExportParams),
     responses((status = 200, content_type = "application/jsonl", body = String)))]
-pub async fn export(
+pub(super) async fn export(
     State(state): State<HttpState>,
     QueryParams(params): QueryParams<ExportParams>,
 ) -> Result<Response, Problem> {

@@ -12,7 +12,7 @@ use crate::requests::RequestError;
 
 /// The query string of a URL.
 #[derive(Debug)]
-pub struct QueryParams<T>(pub T);
+pub(super) struct QueryParams<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Problem;
@@ -27,7 +27,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
 
 /// The id in the path of a URL.
 #[derive(Debug)]
-pub struct PathId(pub String);
+pub(super) struct PathId(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for PathId {
     type Rejection = Problem;
@@ -42,7 +42,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathId {
 
 /// A JSON body.
 #[derive(Debug)]
-pub struct JsonBody<T>(pub T);
+pub(super) struct JsonBody<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
@@ -62,19 +62,25 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 }
 
 /// Validates a limit: from 1 to `max`, `usual` if none is given.
-pub fn parse_limit(asked: Option<u32>, usual: usize, max: usize) -> Result<usize, RequestError> {
-    let asked = asked.map_or(usual, |asked| usize::try_from(asked).unwrap_or(usize::MAX));
-    if (1..=max).contains(&asked) {
-        return Ok(asked);
+pub(super) fn parse_limit(
+    requested: Option<u32>,
+    default: usize,
+    max: usize,
+) -> Result<usize, RequestError> {
+    let requested = requested.map_or(default, |requested| {
+        usize::try_from(requested).unwrap_or(usize::MAX)
+    });
+    if (1..=max).contains(&requested) {
+        return Ok(requested);
     }
     Err(RequestError::invalid(
-        format!("{asked} is not between 1 and {max}"),
+        format!("{requested} is not between 1 and {max}"),
         "request the rest separately",
     ))
 }
 
 /// Parses a time in RFC 3339, or a date.
-pub fn parse_time(text: Option<&str>) -> Result<Option<Timestamp>, RequestError> {
+pub(super) fn parse_time(text: Option<&str>) -> Result<Option<Timestamp>, RequestError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
     };

@@ -22,7 +22,7 @@ const LIST_MAX: usize = 1_000;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct FactsParams {
+pub(super) struct FactsParams {
     /// Only workspaces whose key or folder contains this
     workspace: Option<String>,
     #[param(minimum = 1, maximum = 1000, default = 100)]
@@ -32,7 +32,7 @@ pub struct FactsParams {
 /// List current facts: pins and preferences first, then the latest
 #[utoipa::path(get, path = "/memory/facts", tag = "facts", params(FactsParams),
     responses((status = 200, body = Vec<FactView>)))]
-pub async fn list(
+pub(super) async fn list(
     State(state): State<HttpState>,
     QueryParams(params): QueryParams<FactsParams>,
 ) -> Result<Json<Vec<FactView>>, Problem> {
@@ -52,7 +52,7 @@ pub async fn list(
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewFact)]
-pub struct RememberBody {
+pub(super) struct RememberBody {
     /// At most 40 words
     #[schema(min_length = 1)]
     text: String,
@@ -69,7 +69,7 @@ pub struct RememberBody {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = FactKept)]
-pub struct FactStored {
+pub(super) struct FactStored {
     id: String,
     /// The fact was known already, and its count was increased
     repeated: bool,
@@ -80,11 +80,11 @@ pub struct FactStored {
 /// Store a fact as a statement of the user
 #[utoipa::path(post, path = "/memory/remember", tag = "facts", request_body = RememberBody,
     responses((status = 200, body = FactStored)))]
-pub async fn remember(
+pub(super) async fn remember(
     State(state): State<HttpState>,
     JsonBody(body): JsonBody<RememberBody>,
 ) -> Result<Json<FactStored>, Problem> {
-    let kept = state.run_blocking(move |context| {
+    let stored = state.run_blocking(move |context| {
         let folder = body.folder.as_deref().map(require_absolute).transpose()?;
         let workspace =
             folder.map(|folder| prompt::workspace_of(&context.store, &context.settings, folder));
@@ -100,17 +100,17 @@ pub async fn remember(
         };
         facts::remember_fact(&context.store, statement, context.now())
     });
-    let kept = kept.await?;
+    let stored = stored.await?;
     Ok(Json(FactStored {
-        id: kept.id.to_string(),
-        repeated: kept.repeated,
-        superseded: kept.superseded.iter().map(ToString::to_string).collect(),
+        id: stored.id.to_string(),
+        repeated: stored.repeated,
+        superseded: stored.superseded.iter().map(ToString::to_string).collect(),
     }))
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PinBody {
+pub(super) struct PinBody {
     /// The id of a fact or of a record
     id: String,
     /// `false` unpins the fact
@@ -125,7 +125,7 @@ const fn default_true() -> bool {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Pinned)]
-pub struct PinAnswer {
+pub(super) struct PinAnswer {
     /// The fact's id
     id: String,
     pinned: bool,
@@ -134,7 +134,7 @@ pub struct PinAnswer {
 /// Pin a fact, or the text of a record as a new fact; or unpin a fact
 #[utoipa::path(post, path = "/memory/pin", tag = "facts", request_body = PinBody,
     responses((status = 200, body = PinAnswer)))]
-pub async fn pin(
+pub(super) async fn pin(
     State(state): State<HttpState>,
     JsonBody(body): JsonBody<PinBody>,
 ) -> Result<Json<PinAnswer>, Problem> {

@@ -171,10 +171,10 @@ pub async fn guard_request(
     request: Request,
     next: Next,
 ) -> Response {
-    let way = request.extensions().get::<Transport>().copied();
+    let transport = request.extensions().get::<Transport>().copied();
     let limits = state.guard.limits;
     let (parts, body) = request.into_parts();
-    if let Err(problem) = authorize(&state.guard, way, &parts.headers) {
+    if let Err(problem) = authorize(&state.guard, transport, &parts.headers) {
         discard_body(body).await;
         return problem.into_response();
     }
@@ -182,7 +182,7 @@ pub async fn guard_request(
     if path != "/health" {
         state.guard.record_activity();
     }
-    let is_urgent = way == Some(Transport::Socket) && is_urgent(path);
+    let is_urgent = transport == Some(Transport::Socket) && is_urgent(path);
     let body = match read_body(body, &limits).await {
         Ok(body) => body,
         Err(problem) => return problem.into_response(),
@@ -270,12 +270,12 @@ pub async fn add_security_headers(request: Request, next: Next) -> Response {
 }
 
 /// Checks the `Host` and `Origin` headers of a request.
-pub fn check_host_and_origin(way: Transport, headers: &HeaderMap) -> Result<(), Problem> {
+pub fn check_host_and_origin(transport: Transport, headers: &HeaderMap) -> Result<(), Problem> {
     let rejected = |why: &str| Problem::new(StatusCode::FORBIDDEN, why);
-    if !is_allowed_host(way, headers) {
+    if !is_allowed_host(transport, headers) {
         return Err(rejected("Host header not allowed"));
     }
-    if !is_allowed_origin(way, headers) {
+    if !is_allowed_origin(transport, headers) {
         return Err(rejected("cross-origin requests are not allowed"));
     }
     Ok(())
@@ -283,18 +283,19 @@ pub fn check_host_and_origin(way: Transport, headers: &HeaderMap) -> Result<(), 
 
 fn authorize(
     gate: &RequestGuard,
-    way: Option<Transport>,
+    transport: Option<Transport>,
     headers: &HeaderMap,
 ) -> Result<(), Problem> {
-    let Some(way) = way else {
+    let Some(transport) = transport else {
         return Err(Problem::internal("the request has no known transport"));
     };
-    check_host_and_origin(way, headers)?;
-    if matches!(way, Transport::Tcp(_)) && !gate.has_valid_token(headers) {
+    check_host_and_origin(transport, headers)?;
+    if matches!(transport, Transport::Tcp(_)) && !gate.has_valid_token(headers) {
         return Err(Problem::with_hint(
             StatusCode::UNAUTHORIZED,
             "missing or invalid token",
-            "send `Authorization: Bearer TOKEN` with the token in daemon.token in Throughline's folder",
+            "send `Authorization: Bearer TOKEN` with the token from the file daemon.token in \
+             Throughline's folder",
         ));
     }
     if !gate.take_rate_token() {
@@ -309,7 +310,7 @@ fn authorize(
 
 const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-fn is_allowed_host(way: Transport, headers: &HeaderMap) -> bool {
+fn is_allowed_host(transport: Transport, headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return false;
@@ -317,7 +318,7 @@ fn is_allowed_host(way: Transport, headers: &HeaderMap) -> bool {
     let Ok(host) = host.to_str() else {
         return false;
     };
-    LOOPBACK_HOSTS.iter().any(|name| match way {
+    LOOPBACK_HOSTS.iter().any(|name| match transport {
         Transport::Socket => host == *name || host.starts_with(&format!("{name}:")),
         Transport::Tcp(port) => host == format!("{name}:{port}"),
     })
@@ -325,7 +326,7 @@ fn is_allowed_host(way: Transport, headers: &HeaderMap) -> bool {
 
 /// A web page may send requests only from our own origin. Programs other than browsers send no
 /// `Origin` header.
-fn is_allowed_origin(way: Transport, headers: &HeaderMap) -> bool {
+fn is_allowed_origin(transport: Transport, headers: &HeaderMap) -> bool {
     let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
     if matches!(said("sec-fetch-site"), Some(b"cross-site" | b"same-site")) {
         return false;
@@ -333,7 +334,7 @@ fn is_allowed_origin(way: Transport, headers: &HeaderMap) -> bool {
     let Some(origin) = said("origin") else {
         return true;
     };
-    match way {
+    match transport {
         Transport::Socket => false,
         Transport::Tcp(port) => LOOPBACK_HOSTS
             .iter()
@@ -354,9 +355,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(way: Transport, pairs: &[(&'static str, &str)], status: Option<u16>) {
+    fn check(transport: Transport, pairs: &[(&'static str, &str)], status: Option<u16>) {
         let gate = RequestGuard::new("secret".to_owned(), HttpLimits::default());
-        let entered = authorize(&gate, Some(way), &headers(pairs));
+        let entered = authorize(&gate, Some(transport), &headers(pairs));
         let refused = entered.err().map(|problem| {
             let response = problem.into_response();
             response.status().as_u16()
@@ -366,23 +367,23 @@ mod tests {
 
     #[test]
     fn over_tcp_the_name_the_page_and_the_token_must_be_right() {
-        let (way, token) = (Transport::Tcp(7), ("authorization", "Bearer secret"));
-        check(way, &[("host", "127.0.0.1:7"), token], None);
-        check(way, &[("host", "localhost:7"), token], None);
-        check(way, &[("host", "[::1]:7"), token], None);
-        check(way, &[token], Some(403));
+        let (transport, token) = (Transport::Tcp(7), ("authorization", "Bearer secret"));
+        check(transport, &[("host", "127.0.0.1:7"), token], None);
+        check(transport, &[("host", "localhost:7"), token], None);
+        check(transport, &[("host", "[::1]:7"), token], None);
+        check(transport, &[token], Some(403));
         for host in [
             "evil.test:7",
             "127.0.0.1:8",
             "127.0.0.1",
             "localhost:7.evil.test",
         ] {
-            check(way, &[("host", host), token], Some(403));
+            check(transport, &[("host", host), token], Some(403));
         }
         let two = [("host", "127.0.0.1:7"), ("host", "evil.test"), token];
-        check(way, &two, Some(403));
+        check(transport, &two, Some(403));
         let host = ("host", "127.0.0.1:7");
-        check(way, &[host], Some(401));
+        check(transport, &[host], Some(401));
         for wrong in [
             "Bearer wrong",
             "Bearer",
@@ -390,19 +391,23 @@ mod tests {
             "secret",
             "Bearer secret2",
         ] {
-            check(way, &[host, ("authorization", wrong)], Some(401));
+            check(transport, &[host, ("authorization", wrong)], Some(401));
         }
-        check(way, &[host, token, ("origin", "http://127.0.0.1:7")], None);
+        check(
+            transport,
+            &[host, token, ("origin", "http://127.0.0.1:7")],
+            None,
+        );
         for origin in [
             "null",
             "http://evil.test",
             "https://127.0.0.1:7",
             "http://127.0.0.1:8",
         ] {
-            check(way, &[host, token, ("origin", origin)], Some(403));
+            check(transport, &[host, token, ("origin", origin)], Some(403));
         }
         check(
-            way,
+            transport,
             &[host, token, ("sec-fetch-site", "cross-site")],
             Some(403),
         );

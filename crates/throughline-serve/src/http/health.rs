@@ -15,7 +15,7 @@ use crate::daemon::home;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Health)]
-pub struct HealthAnswer {
+pub(super) struct HealthAnswer {
     /// Always `ok`
     status: &'static str,
     version: &'static str,
@@ -31,8 +31,9 @@ pub struct HealthAnswer {
 }
 
 /// The state of the daemon and the size of its memory
-#[utoipa::path(get, path = "/health", tag = "daemon", responses((status = 200, body = HealthAnswer)))]
-pub async fn health(State(state): State<HttpState>) -> Result<Json<HealthAnswer>, Problem> {
+#[utoipa::path(get, path = "/health", tag = "daemon",
+    responses((status = 200, body = HealthAnswer)))]
+pub(super) async fn health(State(state): State<HttpState>) -> Result<Json<HealthAnswer>, Problem> {
     let counts = state
         .run_blocking(|context| Ok(context.store.counts(None)?))
         .await?;
@@ -53,11 +54,11 @@ pub async fn health(State(state): State<HttpState>) -> Result<Json<HealthAnswer>
 /// Stop the daemon. Accepted over the socket only.
 #[utoipa::path(post, path = "/daemon/stop", tag = "daemon",
     responses((status = 202, description = "It stops")))]
-pub async fn stop(
+pub(super) async fn stop(
     State(state): State<HttpState>,
-    Extension(way): Extension<Transport>,
+    Extension(transport): Extension<Transport>,
 ) -> Result<StatusCode, Problem> {
-    require_socket(way, "`throughline serve --stop` stops the daemon")?;
+    require_socket(transport, "`throughline serve --stop` stops the daemon")?;
     state.daemon.stop();
     Ok(StatusCode::ACCEPTED)
 }
@@ -65,11 +66,14 @@ pub async fn stop(
 /// Create a new token; the old one becomes invalid. Accepted over the socket only.
 #[utoipa::path(post, path = "/daemon/token", tag = "daemon",
     responses((status = 204, description = "The new one is in `daemon.token`")))]
-pub async fn new_token(
+pub(super) async fn new_token(
     State(state): State<HttpState>,
-    Extension(way): Extension<Transport>,
+    Extension(transport): Extension<Transport>,
 ) -> Result<StatusCode, Problem> {
-    require_socket(way, "`throughline serve --new-token` creates a new token")?;
+    require_socket(
+        transport,
+        "`throughline serve --new-token` creates a new token",
+    )?;
     let made = state
         .run_blocking(|context| {
             let folder = context.store.path().parent();
@@ -82,8 +86,8 @@ pub async fn new_token(
 }
 
 /// Rejects requests that did not come over the user's own socket.
-fn require_socket(way: Transport, hint: &'static str) -> Result<(), Problem> {
-    if way == Transport::Socket {
+fn require_socket(transport: Transport, hint: &'static str) -> Result<(), Problem> {
+    if transport == Transport::Socket {
         return Ok(());
     }
     Err(Problem::with_hint(

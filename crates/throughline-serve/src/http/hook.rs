@@ -19,11 +19,11 @@ use crate::hook::wire::{self, HookReply};
     responses((status = 200, body = HookReply)))]
 pub async fn hook(
     State(state): State<HttpState>,
-    Extension(way): Extension<Transport>,
+    Extension(transport): Extension<Transport>,
     headers: HeaderMap,
     payload: Bytes,
 ) -> Result<Json<HookReply>, Problem> {
-    if way != Transport::Socket {
+    if transport != Transport::Socket {
         return Err(Problem::with_hint(
             StatusCode::FORBIDDEN,
             "hooks are only answered over the Unix socket",

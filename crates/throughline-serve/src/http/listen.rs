@@ -47,9 +47,11 @@ pub async fn serve_listener(
     loop {
         tokio::select! {
             accepted = accept_connection(&listener) => match accepted {
-                Ok(Some((stream, way))) => {
+                Ok(Some((stream, transport))) => {
                     let state = ConnectionState::default();
-                    let serve = serve_connection(stream, way, router.clone(), limits, stopping.clone(), state.clone());
+                    let (router, stopping) = (router.clone(), stopping.clone());
+                    let connection = (stream, transport);
+                    let serve = serve_connection(connection, router, limits, stopping, state.clone());
                     connections.add(state, serve).await;
                     // The request has usually arrived already: it is answered before this thread
                     // accepts the next connection, which another thread may be free to take.
@@ -181,8 +183,7 @@ async fn accept_connection(
 }
 
 async fn serve_connection(
-    stream: Box<dyn ConnectionStream>,
-    way: Transport,
+    (stream, transport): (Box<dyn ConnectionStream>, Transport),
     router: Router,
     limits: HttpLimits,
     mut stopping: watch::Receiver<bool>,
@@ -190,7 +191,7 @@ async fn serve_connection(
 ) {
     let service = router.map_request(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
-        request.extensions_mut().insert(way);
+        request.extensions_mut().insert(transport);
         request.extensions_mut().insert(state.clone());
         request
     });

@@ -30,8 +30,8 @@ pub fn base_document() -> OpenApi {
     components.add_security_scheme("token", bearer);
     let mut info = Info::new("Throughline", env!("CARGO_PKG_VERSION"));
     info.description = Some(
-        "Session memory for coding agents. On loopback every request needs the token in `daemon.token`; \
-         the socket `daemon.sock` needs none."
+        "Session memory for coding agents. On loopback every request needs the token in \
+         `daemon.token`; the socket `daemon.sock` needs none."
             .to_owned(),
     );
     info.license = Some(License::new("Apache-2.0 OR MIT"));

@@ -51,8 +51,8 @@ impl Problem {
 }
 
 impl From<RequestError> for Problem {
-    fn from(refused: RequestError) -> Self {
-        let status = match &refused {
+    fn from(error: RequestError) -> Self {
+        let status = match &error {
             RequestError::NotFound { .. } => StatusCode::NOT_FOUND,
             RequestError::Invalid { .. } => StatusCode::BAD_REQUEST,
             RequestError::NotAllowed { .. } => StatusCode::FORBIDDEN,
@@ -64,8 +64,8 @@ impl From<RequestError> for Problem {
             }
         };
         Self {
-            hint: refused.hint().map(str::to_owned),
-            ..Self::new(status, refused.to_string())
+            hint: error.hint().map(str::to_owned),
+            ..Self::new(status, error.to_string())
         }
     }
 }
@@ -94,12 +94,12 @@ impl IntoResponse for Problem {
     }
 }
 
-pub async fn route_not_found() -> Problem {
+pub(super) async fn route_not_found() -> Problem {
     let hint = "GET /openapi.json lists the routes";
     Problem::with_hint(StatusCode::NOT_FOUND, "no such route", hint)
 }
 
-pub async fn method_not_allowed() -> Problem {
+pub(super) async fn method_not_allowed() -> Problem {
     Problem::with_hint(
         StatusCode::METHOD_NOT_ALLOWED,
         "method not allowed for this route",

@@ -21,7 +21,7 @@ use crate::requests::{AccessScope, facts};
 /// A record to store.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewRecord {
+pub(super) struct NewRecord {
     /// The session that it belongs to, as AGENT:ID; for a known session the ID is enough
     #[schema(example = "claude:5f2b", max_length = 200)]
     session_id: String,
@@ -46,7 +46,7 @@ pub struct NewRecord {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RecordKept)]
-pub struct RecordStored {
+pub(super) struct RecordStored {
     id: String,
     /// The record was stored before, or was forgotten and stays so
     known: bool,
@@ -55,13 +55,13 @@ pub struct RecordStored {
 /// Store a record. The response is sent once the record is on disk.
 #[utoipa::path(post, path = "/memory/record", tag = "memory", request_body = NewRecord,
     responses((status = 201, body = RecordStored)))]
-pub async fn give(
+pub(super) async fn give(
     State(state): State<HttpState>,
     JsonBody(body): JsonBody<NewRecord>,
 ) -> Result<(StatusCode, Json<RecordStored>), Problem> {
-    let kept = state
+    let stored = state
         .run_blocking(move |context| {
-            let given = SubmittedRecord {
+            let submitted = SubmittedRecord {
                 at: parse_time(body.at.as_deref())?,
                 session: body.session_id,
                 kind: body.kind.0,
@@ -76,17 +76,17 @@ pub async fn give(
             submitted::store_submitted(
                 &context.store,
                 &context.settings,
-                vec![given],
+                vec![submitted],
                 context.now(),
             )
         })
         .await?;
-    let kept = kept
+    let stored = stored
         .first()
         .ok_or_else(|| Problem::internal("the record was not stored"))?;
     let answer = RecordStored {
-        id: kept.id.to_string(),
-        known: kept.known,
+        id: stored.id.to_string(),
+        known: stored.known,
     };
     Ok((StatusCode::CREATED, Json(answer)))
 }
@@ -95,7 +95,7 @@ pub async fn give(
 #[utoipa::path(get, path = "/memory/record/{id}", tag = "memory",
     params(("id" = String, Path, description = "The record's id")),
     responses((status = 200, body = RecordView)))]
-pub async fn get(
+pub(super) async fn get(
     State(state): State<HttpState>,
     PathId(id): PathId,
 ) -> Result<Json<RecordView>, Problem> {
@@ -107,7 +107,7 @@ pub async fn get(
 
 /// What was deleted
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ForgottenView {
+pub(super) struct ForgottenView {
     records: usize,
     facts: usize,
     sessions: usize,
@@ -122,7 +122,7 @@ pub struct ForgottenView {
 #[utoipa::path(delete, path = "/memory/record/{id}", tag = "memory",
     params(("id" = String, Path, description = "The id of a record or of a fact")),
     responses((status = 200, body = ForgottenView)))]
-pub async fn forget(
+pub(super) async fn forget(
     State(state): State<HttpState>,
     PathId(id): PathId,
 ) -> Result<Json<ForgottenView>, Problem> {

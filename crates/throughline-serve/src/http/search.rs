@@ -23,7 +23,7 @@ const HITS_DEFAULT: usize = 20;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct SearchParams {
+pub(super) struct SearchParams {
     /// What to search for: a question, words, names, error codes
     q: String,
     /// The maximum number of hits
@@ -42,7 +42,7 @@ pub struct SearchParams {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct SearchAnswer {
+pub(super) struct SearchAnswer {
     /// How closely the hits match: exact, forms, related, fuzzy or no_words
     rung: &'static str,
     /// The probability, from 0 to 1, that the hits are relevant
@@ -56,7 +56,7 @@ pub struct SearchAnswer {
 /// Search records and facts
 #[utoipa::path(get, path = "/memory/search", tag = "memory", params(SearchParams),
     responses((status = 200, body = SearchAnswer)))]
-pub async fn search(
+pub(super) async fn search(
     State(state): State<HttpState>,
     QueryParams(params): QueryParams<SearchParams>,
 ) -> Result<Json<SearchAnswer>, Problem> {
@@ -111,7 +111,7 @@ const fn match_level_name(rung: store::MatchLevel) -> &'static str {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ContextBody {
+pub(super) struct ContextBody {
     prompt: String,
     /// The folder that the session works in
     #[schema(example = "/home/me/widgets")]
@@ -121,7 +121,7 @@ pub struct ContextBody {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ContextAnswer {
+pub(super) struct ContextAnswer {
     /// The id of the injection, for feedback
     id: Option<String>,
     /// The text to give to the agent, fenced; empty if memory has nothing relevant
@@ -136,7 +136,7 @@ pub struct ContextAnswer {
 /// Return the memory that is relevant to a prompt. It is recorded as shown to the session.
 #[utoipa::path(post, path = "/memory/context", tag = "memory", request_body = ContextBody,
     responses((status = 200, body = ContextAnswer)))]
-pub async fn context(
+pub(super) async fn context(
     State(state): State<HttpState>,
     JsonBody(body): JsonBody<ContextBody>,
 ) -> Result<Json<ContextAnswer>, Problem> {

@@ -21,7 +21,7 @@ const FROM_MAX: usize = 1_000_000_000;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct SessionsParams {
+pub(super) struct SessionsParams {
     /// Only workspaces whose key or folder contains this
     workspace: Option<String>,
     /// Only from this time on: a date, or a time in RFC 3339
@@ -35,7 +35,7 @@ pub struct SessionsParams {
 /// List sessions, latest first
 #[utoipa::path(get, path = "/sessions", tag = "sessions", params(SessionsParams),
     responses((status = 200, body = Vec<SessionView>)))]
-pub async fn list(
+pub(super) async fn list(
     State(state): State<HttpState>,
     QueryParams(params): QueryParams<SessionsParams>,
 ) -> Result<Json<Vec<SessionView>>, Problem> {
@@ -58,7 +58,7 @@ pub async fn list(
 
 /// A session with its digest, summary and subagents
 #[derive(Debug, Serialize, ToSchema)]
-pub struct SessionAnswer {
+pub(super) struct SessionAnswer {
     session: SessionView,
     /// The digest, if there is one
     #[schema(value_type = Option<Object>)]
@@ -70,9 +70,9 @@ pub struct SessionAnswer {
 
 /// Read a session
 #[utoipa::path(get, path = "/sessions/{id}", tag = "sessions",
-    params(("id" = String, Path, description = "The session's id or the beginning of it")),
+    params(("id" = String, Path, description = "The session's id or a prefix of it")),
     responses((status = 200, body = SessionAnswer)))]
-pub async fn get(
+pub(super) async fn get(
     State(state): State<HttpState>,
     PathId(id): PathId,
 ) -> Result<Json<SessionAnswer>, Problem> {
@@ -94,7 +94,7 @@ pub async fn get(
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct TimelineParams {
+pub(super) struct TimelineParams {
     /// The number of records to skip
     #[param(minimum = 0, maximum = 1000000000, default = 0)]
     from: Option<u32>,
@@ -103,7 +103,7 @@ pub struct TimelineParams {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Timeline {
+pub(super) struct Timeline {
     records: Vec<RecordView>,
     /// If there are more records: the `from` of the next page
     next: Option<usize>,
@@ -111,9 +111,10 @@ pub struct Timeline {
 
 /// The records of a session in the order of its log, page by page
 #[utoipa::path(get, path = "/sessions/{id}/timeline", tag = "sessions",
-    params(("id" = String, Path, description = "The session's id or the beginning of it"), TimelineParams),
+    params(("id" = String, Path, description = "The session's id or a prefix of it"),
+        TimelineParams),
     responses((status = 200, body = Timeline)))]
-pub async fn timeline(
+pub(super) async fn timeline(
     State(state): State<HttpState>,
     PathId(id): PathId,
     QueryParams(params): QueryParams<TimelineParams>,

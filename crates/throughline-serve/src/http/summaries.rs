@@ -16,14 +16,14 @@ use crate::requests::{AccessScope, RequestError};
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct SummarizeParams {
+pub(super) struct SummarizeParams {
     /// The session's id or a unique prefix of it
     session_id: String,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Summarized)]
-pub struct SummarizeAnswer {
+pub(super) struct SummarizeAnswer {
     session_id: String,
     version: u64,
     /// The summary's file
@@ -34,7 +34,7 @@ pub struct SummarizeAnswer {
 /// Update the summary of a session now, without a model
 #[utoipa::path(post, path = "/memory/summarize", tag = "sessions", params(SummarizeParams),
     responses((status = 200, body = SummarizeAnswer)))]
-pub async fn summarize(
+pub(super) async fn summarize(
     State(state): State<HttpState>,
     QueryParams(params): QueryParams<SummarizeParams>,
 ) -> Result<Json<SummarizeAnswer>, Problem> {
@@ -81,7 +81,7 @@ pub async fn summarize(
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CompactBody {
+pub(super) struct CompactBody {
     /// The session's id or the beginning of it
     session_id: String,
     /// Decline the compaction if the result has more tokens than this
@@ -95,7 +95,7 @@ pub struct CompactBody {
 /// that are kept. The log is only read. A declined compaction says why.
 #[utoipa::path(post, path = "/compact", tag = "sessions", request_body = CompactBody,
     responses((status = 200, body = Object)))]
-pub async fn compact(
+pub(super) async fn compact(
     State(state): State<HttpState>,
     JsonBody(body): JsonBody<CompactBody>,
 ) -> Result<Json<serde_json::Value>, Problem> {

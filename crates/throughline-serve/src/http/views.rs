@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 /// A record.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Record)]
-pub struct RecordView {
+pub(super) struct RecordView {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -50,7 +50,7 @@ impl From<StoredRecord> for RecordView {
 /// A record that was found.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Hit)]
-pub struct HitView {
+pub(super) struct HitView {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -117,7 +117,7 @@ impl From<RankedHit> for HitView {
 
 /// A fact.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct FactView {
+pub(super) struct FactView {
     id: String,
     workspace: Option<String>,
     kind: &'static str,
@@ -152,7 +152,7 @@ impl From<Fact> for FactView {
 /// A session.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Session)]
-pub struct SessionView {
+pub(super) struct SessionView {
     id: String,
     agent: &'static str,
     kind: &'static str,

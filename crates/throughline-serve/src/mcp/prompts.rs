@@ -15,7 +15,7 @@ use crate::requests::sessions::latest_sessions;
 /// The most facts and records in the answer to "what did we decide".
 const DECISIONS_MAX: usize = 12;
 
-pub fn list_prompts() -> Vec<Prompt> {
+pub(super) fn list_prompts() -> Vec<Prompt> {
     vec![
         Prompt::new(
             "resume",
@@ -41,7 +41,7 @@ pub fn list_prompts() -> Vec<Prompt> {
 }
 
 /// Returns the text of a prompt.
-pub fn render_prompt(
+pub(super) fn render_prompt(
     context: &ToolContext<'_>,
     name: &str,
     arguments: &JsonObject,

@@ -15,7 +15,7 @@ const SESSION_URI: &str = "throughline://session/";
 const SUMMARY_URI: &str = "throughline://summary/";
 
 /// Lists the latest sessions, and the summaries of those that have one.
-pub fn list_resources(context: &ToolContext<'_>) -> Result<Vec<Resource>, RequestError> {
+pub(super) fn list_resources(context: &ToolContext<'_>) -> Result<Vec<Resource>, RequestError> {
     let mut all = Vec::new();
     for session in latest_sessions(context.store, context.scope, LISTED_MAX)? {
         let title = session.title.as_deref().unwrap_or("Untitled session");
@@ -42,7 +42,7 @@ pub fn list_resources(context: &ToolContext<'_>) -> Result<Vec<Resource>, Reques
     Ok(all)
 }
 
-pub fn resource_templates() -> Vec<ResourceTemplate> {
+pub(super) fn resource_templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{SESSION_URI}{{id}}"), "session")
             .with_title("A session")
@@ -56,7 +56,7 @@ pub fn resource_templates() -> Vec<ResourceTemplate> {
 }
 
 /// Returns the text of a resource.
-pub fn read_resource(context: &ToolContext<'_>, uri: &str) -> Result<String, RequestError> {
+pub(super) fn read_resource(context: &ToolContext<'_>, uri: &str) -> Result<String, RequestError> {
     if let Some(id) = uri.strip_prefix(SESSION_URI) {
         let session = find_session(context.store, context.scope, &percent_decode(id))?;
         return Ok(tools::read_timeline(context, &session, 0)?.into_text());
@@ -72,7 +72,7 @@ pub fn read_resource(context: &ToolContext<'_>, uri: &str) -> Result<String, Req
 }
 
 /// Returns a session's summary, or its digest if there is none, inside a fence.
-pub fn session_summary(
+pub(super) fn session_summary(
     context: &ToolContext<'_>,
     session: &SessionId,
 ) -> Result<String, RequestError> {

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 /// Returns the schema of arguments. An optional argument is not declared nullable as well: clients
 /// that translate schemas into another dialect would reject the tool, or lose the description.
-pub fn arguments_schema<T: JsonSchema>() -> Arc<JsonObject> {
+pub(super) fn arguments_schema<T: JsonSchema>() -> Arc<JsonObject> {
     inline_schema::<T>(&mut remove_null)
 }
 
 /// Returns the schema of an answer. A nullable value is declared by two branches with one type
 /// each.
-pub fn answer_schema<T: JsonSchema>() -> Arc<JsonObject> {
+pub(super) fn answer_schema<T: JsonSchema>() -> Arc<JsonObject> {
     inline_schema::<T>(&mut split_nullable_types)
 }
 

@@ -13,10 +13,14 @@ use crate::prompt::{self, InjectionOff};
 pub enum PromptContext {
     /// Injection is off in this workspace, so nothing was recalled.
     Off(InjectionOff),
-    Recalled {
-        request: PromptRequest,
-        outcome: RecallOutcome,
-    },
+    Recalled(Box<PromptRecall>),
+}
+
+/// A recall request and its outcome.
+#[derive(Debug)]
+pub struct PromptRecall {
+    pub request: PromptRequest,
+    pub outcome: RecallOutcome,
 }
 
 impl PromptContext {
@@ -24,7 +28,7 @@ impl PromptContext {
     pub fn pack(&self) -> Result<&ContextPack, &'static str> {
         match self {
             Self::Off(off) => Err(off.reason()),
-            Self::Recalled { outcome, .. } => match &outcome.answer {
+            Self::Recalled(recall) => match &recall.outcome.answer {
                 RecallAnswer::Inject(pack) => Ok(pack),
                 RecallAnswer::Abstain(silence) => Err(silence.reason()),
             },
@@ -34,8 +38,8 @@ impl PromptContext {
     /// Records the injection as shown to the session.
     pub fn record(&self, store: &Store, now: Timestamp) -> store::Result<()> {
         match (self, self.pack()) {
-            (Self::Recalled { request, .. }, Ok(pack)) => {
-                store.record_injection(prompt::new_injection(request, pack, now))
+            (Self::Recalled(recall), Ok(pack)) => {
+                store.record_injection(prompt::new_injection(&recall.request, pack, now))
             }
             _ => Ok(()),
         }
@@ -57,7 +61,8 @@ pub fn prompt_context(
     let request = prompt::prompt_request(store, settings, text, session, workspace)?;
     let config = &settings.injection.recall;
     let outcome = prompt::recall_for_prompt(store, config, &request, workspace, now)?;
-    Ok(PromptContext::Recalled { request, outcome })
+    let recall = PromptRecall { request, outcome };
+    Ok(PromptContext::Recalled(Box::new(recall)))
 }
 
 /// Recalls memory for a prompt and records it as shown. An answer is worth more than its record, so

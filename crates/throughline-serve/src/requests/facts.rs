@@ -69,24 +69,24 @@ pub fn remember_fact(
 /// Pins a fact, or the text of a record as a new fact, and returns the fact's full id.
 pub fn pin_item(
     store: &Store,
-    reach: &AccessScope,
+    scope: &AccessScope,
     id: &str,
     now: Timestamp,
 ) -> Result<String, RequestError> {
     if id.len() == 32
-        && let Ok(record) = find_record(store, reach, id)
+        && let Ok(record) = find_record(store, scope, id)
     {
         let fact = fact_from_record(store, &record, now)?;
         return Ok(store.remember(fact)?.id.to_string());
     }
-    let fact = find_fact(store, reach, id)?;
+    let fact = find_fact(store, scope, id)?;
     store.set_pinned(fact.id, true)?;
     Ok(fact.id.to_string())
 }
 
 /// Unpins a fact and returns its full id.
-pub fn unpin_fact(store: &Store, reach: &AccessScope, id: &str) -> Result<String, RequestError> {
-    let fact = find_fact(store, reach, id)?;
+pub fn unpin_fact(store: &Store, scope: &AccessScope, id: &str) -> Result<String, RequestError> {
+    let fact = find_fact(store, scope, id)?;
     store.set_pinned(fact.id, false)?;
     Ok(fact.id.to_string())
 }
@@ -94,23 +94,23 @@ pub fn unpin_fact(store: &Store, reach: &AccessScope, id: &str) -> Result<String
 /// Permanently deletes a record or a fact.
 pub fn forget_item(
     store: &Store,
-    reach: &AccessScope,
+    scope: &AccessScope,
     id: &str,
     now: Timestamp,
 ) -> Result<ForgetReport, RequestError> {
-    let selection = match find_record(store, reach, id) {
+    let selection = match find_record(store, scope, id) {
         Ok(record) => Selection {
             records: vec![record.id],
             ..Selection::default()
         },
         Err(RequestError::Store(error)) => return Err(error.into()),
         Err(_) => Selection {
-            facts: vec![*find_fact(store, reach, id)?.id.as_bytes()],
+            facts: vec![*find_fact(store, scope, id)?.id.as_bytes()],
             ..Selection::default()
         },
     };
-    let doomed = store.plan_forget(&selection)?;
-    Ok(store.forget(doomed, now)?)
+    let plan = store.plan_forget(&selection)?;
+    Ok(store.forget(plan, now)?)
 }
 
 /// Builds a pinned fact from the first words of a record, with the trust of the record.

@@ -62,12 +62,12 @@ pub fn store_submitted(
     }
     // The flush keeps this request from waiting for a larger batch.
     store.flush()?;
-    let mut kept = Vec::new();
+    let mut results = Vec::new();
     for (id, ticket) in tickets {
         let known = ticket.wait()?.records == 0;
-        kept.push(SubmitResult { id, known });
+        results.push(SubmitResult { id, known });
     }
-    Ok(kept)
+    Ok(results)
 }
 
 fn build_batch(
@@ -277,8 +277,8 @@ mod tests {
         let now = "2026-11-16T09:00:00Z".parse().unwrap();
         let settings = ServeSettings::default();
         let given = vec![given(path, "/nowhere/proj")];
-        let kept = store_submitted(&store, &settings, given, now).unwrap();
-        let record = store.read_record(kept[0].id).unwrap().unwrap();
+        let results = store_submitted(&store, &settings, given, now).unwrap();
+        let record = store.read_record(results[0].id).unwrap().unwrap();
         assert_eq!(record.content, expected);
     }
 

@@ -61,8 +61,8 @@ pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Exit> {
     let settings = app.serve_settings();
     let (session, now) = (args.session.as_deref(), app.environment.now);
     let context = prompt_context(&store, &settings, &workspace, prompt, session, now)?;
-    let (request, outcome) = match &context {
-        PromptContext::Recalled { request, outcome } => (request, outcome),
+    let recall = match &context {
+        PromptContext::Recalled(recall) => recall,
         PromptContext::Off(off) => {
             if args.json {
                 let answer = serde_json::json!({ "answer": { "abstain": "off" }, "off": off });
@@ -74,12 +74,12 @@ pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Exit> {
         }
     };
     if args.json {
-        output::print_json(outcome)?;
+        output::print_json(&recall.outcome)?;
     } else {
-        print_recalled(outcome, args.explain)?;
+        print_recalled(&recall.outcome, args.explain)?;
         if context.pack().is_err()
             && let Some(hint) =
-                other_workspace_hint(&store, &settings, &request.prompt, &workspace, now)?
+                other_workspace_hint(&store, &settings, &recall.request.prompt, &workspace, now)?
         {
             say(&hint);
         }
