@@ -241,17 +241,17 @@ fn opening_prompt(
 fn redacted_records(redactor: &Redactor, messages: &[Message]) -> Vec<record::Record> {
     let records = messages.iter().cloned().flat_map(record::project_records);
     let mut records: Vec<_> = records.collect();
-    let mut seen = SessionSecrets::default();
+    let mut secrets = SessionSecrets::default();
     for _ in 0..2 {
         for record in &mut records {
             let text = std::mem::take(&mut record.content);
             record.content = redactor
-                .clean_in_session(&text, &mut seen)
+                .clean_in_session(&text, &mut secrets)
                 .as_str()
                 .to_owned();
             if let Some(path) = &mut record.path {
                 *path = redactor
-                    .clean_in_session(path, &mut seen)
+                    .clean_in_session(path, &mut secrets)
                     .as_str()
                     .to_owned();
             }

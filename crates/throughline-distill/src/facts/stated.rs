@@ -66,10 +66,10 @@ fn parse_statement(sentence: &str) -> Option<(FactKind, String)> {
 /// Says whether a leading "always" or "never" starts a description instead of a rule.
 fn is_narrative(said: &str) -> bool {
     let mut words = said.split_whitespace();
-    let begins = words
+    let starts_absolute = words
         .next()
         .is_some_and(|word| matches!(word, "always" | "never"));
-    begins
+    starts_absolute
         && words
             .next()
             .is_none_or(|word| NARRATIVE_WORDS.contains(&word))

@@ -175,7 +175,7 @@ fn has_phrase(text: &str, phrase: &str) -> bool {
     text.match_indices(phrase).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         let after = text[at + phrase.len()..].chars().next();
-        let apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-        apart(before) && apart(after)
+        let is_boundary = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+        is_boundary(before) && is_boundary(after)
     })
 }
