@@ -320,20 +320,21 @@ impl<'a> TurnMerger<'a> {
             let is_last = index == last;
             let open = turn.calls.iter().filter(|(_, answered)| !answered);
             let open: Vec<CallId> = open.map(|(call, _)| call.clone()).collect();
-            let made = (!is_last && !open.is_empty())
-                .then(|| {
-                    turn.spoken
-                        .last()
-                        .map(|said| unanswered_results(said, &open))
-                })
-                .flatten();
+            let answered = |message| unanswered_results(message, &open);
+            let placeholder = turn.spoken.last().map(answered);
+            let placeholder = placeholder.filter(|_| !is_last && !open.is_empty());
             if is_last {
                 request.open = open;
             } else {
                 let repair = |call| Repair::UnansweredCall { call };
                 self.repairs.extend(open.into_iter().map(repair));
             }
-            for message in turn.spoken.into_iter().chain(turn.results).chain(made) {
+            for message in turn
+                .spoken
+                .into_iter()
+                .chain(turn.results)
+                .chain(placeholder)
+            {
                 request.push(message);
             }
         }
