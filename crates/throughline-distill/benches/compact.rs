@@ -1,11 +1,11 @@
-//! What a compaction costs.
+//! Measures the CPU time of a compaction.
 //!
 //!     cargo bench -p throughline-distill --bench compact
 //!
-//! Makes conversations of 1,000, 10,000 and 100,000 messages, compacts them with notes that cover
-//! all but the end, and prints the time beside two floors of the same run: cloning the messages,
-//! and estimating their tokens, without which nobody knows how large they are. The time is that of
-//! the processor where the system tells it (Linux), so that a busy machine does not count.
+//! The program compacts conversations of 1,000, 10,000 and 100,000 messages with notes that cover
+//! all but the end. It prints the time next to two lower bounds from the same run: cloning the
+//! messages, and estimating their tokens, which every compaction needs. On Linux the time is CPU
+//! time, so that the load of the machine does not matter.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![allow(
@@ -76,7 +76,7 @@ fn main() {
     }
 }
 
-/// A prompt, thoughts, calls in pairs with results of some length, an answer, again and again.
+/// Returns a conversation that repeats a prompt, thinking, two calls with results, and an answer.
 fn conversation(count: usize) -> Vec<Message> {
     let mut text = String::new();
     let mut lines = 0;
@@ -101,7 +101,7 @@ fn size(message: &Message) -> usize {
     usize::try_from(tokens.0).unwrap() * 3
 }
 
-/// Returns what one run takes, on average over many: the system counts in steps of milliseconds.
+/// Returns the mean time of many runs, because the clock counts in milliseconds.
 fn mean(mut run: impl FnMut()) -> Duration {
     run();
     let (mut runs, started) = (0, Instant::now());
@@ -117,7 +117,7 @@ fn mean(mut run: impl FnMut()) -> Duration {
     spent / runs
 }
 
-/// Returns the time that this thread has run for.
+/// Returns the CPU time of this thread.
 fn processor_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanos = text.split_whitespace().next()?.parse().ok()?;

@@ -1,11 +1,12 @@
-//! How much of what a conversation needed after a real compaction is in which context.
+//! Measures how much of the information that a conversation needs after a real compaction is in
+//! the summary.
 //!
-//! Reads the logs below the folders on the command line (`fixtures/compactions` when there are
-//! none), cuts each session where its agent compacted it, and looks at what came afterwards: files
-//! used again, commands run again, and names (paths, identifiers, values) said again, all of them
-//! known before the cut. Then it counts how many of these stand in the embedded summary with the
-//! tail, in the tail alone, and in the agent's own summary with what the agent kept. Prints a table
-//! in Markdown, and with `--missed` what the embedded summary and the tail do not hold.
+//! The program reads the logs below the folders on the command line (default:
+//! `fixtures/compactions`) and cuts each session where its agent compacted it. The needs are the
+//! files, commands and names (paths, identifiers, values) that occur both before and after the cut.
+//! The program counts how many of them are in the embedded summary with the tail, in the tail
+//! alone, and in the agent's own summary with the messages that the agent kept. It prints a table
+//! in Markdown, and with `--missed` the needs that the embedded summary and the tail miss.
 
 #![allow(
     clippy::print_stdout,
@@ -26,7 +27,7 @@ use throughline_distill::compact::{self, MessageTies, MessageWeight, first_kept_
 use throughline_distill::record_view::RecordView;
 use throughline_distill::summary::embedded::{SummaryBuilder, render_summary};
 
-/// Fewer needs than this say nothing.
+/// A compaction with fewer needs is not significant.
 const NEEDS_MIN: usize = 3;
 
 fn main() {
@@ -50,7 +51,7 @@ fn main() {
     }
 }
 
-/// What was found at one compaction.
+/// The result of one compaction.
 struct Row {
     session: String,
     before: Tokens,
@@ -67,7 +68,7 @@ struct Score {
     tokens: u64,
 }
 
-/// Reads all sessions; one that lies in several files is taken from the longest.
+/// Reads all sessions. Of a session in several files, the longest is used.
 fn sessions(folders: &[PathBuf]) -> BTreeMap<SessionId, Vec<Message>> {
     let adapters: Vec<&'static Adapter> = ADAPTERS.to_vec();
     let mut sessions: BTreeMap<SessionId, Vec<Message>> = BTreeMap::new();
@@ -142,7 +143,7 @@ fn summary_of(message: &Message) -> Option<&str> {
     })
 }
 
-/// Returns what the later conversation used again.
+/// Returns the needs: what the later conversation uses again.
 fn needs(before: &[Message], after: &[Message]) -> BTreeSet<String> {
     let (known, later) = (Used::of(before), Used::of(after));
     let text = text_of(before);
@@ -178,7 +179,7 @@ impl Used {
                     _ => None,
                 };
                 let command = command.map(|command| joined(&command));
-                // A long script is not typed again from memory.
+                // Agents do not repeat long scripts from memory.
                 used.commands
                     .extend(command.filter(|command| command.len() <= 200));
             }
@@ -187,7 +188,7 @@ impl Used {
     }
 }
 
-/// Finds words that stand for something exact: paths, identifiers, versions, numbers with letters.
+/// Finds words with an exact meaning: paths, identifiers, versions, numbers with letters.
 fn names(text: &str) -> BTreeSet<String> {
     let inner = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
     let words = text
@@ -220,8 +221,8 @@ fn ours(before: &[Message]) -> String {
     .to_string()
 }
 
-/// Returns the last tenth of what the model had before it, closed so that no call is parted from
-/// its result.
+/// Returns the last tenth of the conversation before the cut, extended so that each result has its
+/// call.
 fn tail(before: &[Message], floor: usize) -> String {
     let weights: Vec<_> = before.iter().map(MessageWeight::of).collect();
     let tokens: u64 = before[floor..]
@@ -238,7 +239,7 @@ fn tail(before: &[Message], floor: usize) -> String {
     text_of(&before[MessageTies::of(before).move_cut_back(from)..])
 }
 
-/// Returns the agent's summary and what it says it kept.
+/// Returns the agent's summary and the messages that it kept.
 fn own(messages: &[Message], cut: usize) -> String {
     let mut text = summary_of(&messages[cut]).unwrap_or_default().to_owned();
     let near = &messages[cut.saturating_sub(3)..(cut + 3).min(messages.len())];

@@ -1,9 +1,9 @@
-//! Facts from a model: little in, little out, and nothing taken on trust.
+//! Extracts facts from sessions with a model.
 //!
-//! The model reads a part of a session, fenced as data, and answers with JSON. What does not have
-//! the shape of a fact is left out, with the reason. [`stage`] chooses the sessions and the part,
-//! and hands the rest to the store, which merges it with what is known as the model's word: it
-//! never takes the place of the user's.
+//! The model reads a part of a session, fenced as data, and replies with JSON. Each fact is
+//! checked, and the reason for rejecting one is reported. [`stage`] selects the sessions and the
+//! part to read, and passes the facts to the store, which merges them with the known ones. They
+//! have the trust of the model, so they never replace a fact that the user stated.
 
 pub mod stage;
 

@@ -83,9 +83,9 @@ pub enum ModelSummaryError {
 }
 
 impl From<ModelSummaryError> for Declined {
-    fn from(untold: ModelSummaryError) -> Self {
+    fn from(error: ModelSummaryError) -> Self {
         Self::ModelFailed {
-            why: untold.to_string(),
+            why: error.to_string(),
         }
     }
 }
@@ -136,14 +136,14 @@ pub fn parse_notes(answer: &str, format: &SummaryFormat<'_>) -> Result<Summary, 
         .sections
         .retain(|section| !section.heading.is_empty());
     let headings = &format.template.0.sections;
-    let known = |heading: &str| headings.iter().any(|section| section.heading == heading);
+    let is_known = |heading: &str| headings.iter().any(|section| section.heading == heading);
     if reply_notes.sections.is_empty() {
         return Err(InvalidNotes::Empty);
     }
     if let Some(section) = reply_notes
         .sections
         .iter()
-        .find(|section| !known(&section.heading))
+        .find(|section| !is_known(&section.heading))
     {
         return Err(InvalidNotes::UnknownHeading(section.heading.clone()));
     }
@@ -153,14 +153,14 @@ pub fn parse_notes(answer: &str, format: &SummaryFormat<'_>) -> Result<Summary, 
         let mut same = reply_notes
             .sections
             .iter()
-            .filter(|reply_notes| reply_notes.heading == *heading);
-        let words = same
+            .filter(|candidate| candidate.heading == *heading);
+        let first = same
             .next()
             .ok_or_else(|| InvalidNotes::MissingHeading(heading.clone()))?;
         if same.next().is_some() {
             return Err(InvalidNotes::RepeatedHeading(heading.clone()));
         }
-        section.text.clone_from(&words.text);
+        section.text.clone_from(&first.text);
     }
     if summary.is_bare(format.template) {
         return Err(InvalidNotes::Empty);
@@ -210,14 +210,14 @@ fn opening_prompt(
     let mut builder = SummaryBuilder::new();
     let mut transcript = SessionTranscript::new(TRANSCRIPT_TOKENS_MAX);
     for record in redacted_records(redactor, messages) {
-        let step = RecordView::from(&record);
-        builder.add_record(&step);
-        transcript.add(&step);
+        let view = RecordView::from(&record);
+        builder.add_record(&view);
+        transcript.add(&view);
     }
     if builder.is_empty() {
         return Err(ModelSummaryError::EmptyConversation);
     }
-    let known = render_summary(
+    let draft = render_summary(
         &builder,
         None,
         format.template,
@@ -231,7 +231,7 @@ fn opening_prompt(
          whole session, as data:\n\n{}\n\nA section may have {section} tokens, all of it {whole}; \
          a good file has a quarter of that. Write the file now.",
         transcript.fenced(),
-        fence::enclose("notes", &known.to_string()),
+        fence::enclose("notes", &draft.to_string()),
     ))
 }
 
@@ -241,17 +241,17 @@ fn opening_prompt(
 fn redacted_records(redactor: &Redactor, messages: &[Message]) -> Vec<record::Record> {
     let records = messages.iter().cloned().flat_map(record::project_records);
     let mut records: Vec<_> = records.collect();
-    let mut seen = SessionSecrets::default();
+    let mut secrets = SessionSecrets::default();
     for _ in 0..2 {
         for record in &mut records {
             let text = std::mem::take(&mut record.content);
             record.content = redactor
-                .clean_in_session(&text, &mut seen)
+                .clean_in_session(&text, &mut secrets)
                 .as_str()
                 .to_owned();
             if let Some(path) = &mut record.path {
                 *path = redactor
-                    .clean_in_session(path, &mut seen)
+                    .clean_in_session(path, &mut secrets)
                     .as_str()
                     .to_owned();
             }

@@ -63,9 +63,9 @@ impl RecordView<'_> {
     pub fn todos(&self) -> Option<String> {
         let tool = self.tool?.to_lowercase();
         let is_list = tool.contains("todo") || tool.contains("plan") || tool == "focus_chain";
-        let shaped = ["status:", "step:", "content:", "- ["];
-        let holds = shaped.iter().any(|mark| self.content.contains(mark));
-        (is_list && holds).then(|| todo_items(self.content))
+        let markers = ["status:", "step:", "content:", "- ["];
+        let has_items = markers.iter().any(|marker| self.content.contains(marker));
+        (is_list && has_items).then(|| todo_items(self.content))
     }
 }
 

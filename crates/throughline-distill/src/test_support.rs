@@ -1,5 +1,4 @@
-//! For tests: a scripted model on loopback, asked with a clock that stands still but for its
-//! sleeps.
+//! Test support: a scripted model on loopback, with a clock that only sleeping advances.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -24,7 +23,8 @@ pub(crate) const BUDGET: ModelBudget = ModelBudget {
     is_free: true,
 };
 
-/// Runs with an asker of a model that follows a script, and returns what the model got.
+/// Calls `run` with a session of a scripted model, and returns the requests that the model
+/// received.
 pub(crate) fn with_scripted_model<T>(
     store: &Store,
     session: Option<&SessionId>,
@@ -58,7 +58,7 @@ pub(crate) fn with_scripted_model<T>(
     (done, server.got())
 }
 
-/// Enters a good call, or the pause after failures would answer instead of the model.
+/// Records a successful call, which ends the cooldown after failures.
 pub(crate) fn record_successful_call(store: &Store) {
     store
         .record_model_call(&ModelCall {

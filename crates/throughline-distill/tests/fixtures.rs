@@ -1,4 +1,4 @@
-//! Every session among the fixtures, cut at every place.
+//! Cuts every session of the fixtures at every message.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
@@ -41,7 +41,7 @@ fn every_session_at_every_cut_is_accepted() {
     );
 }
 
-/// Returns the rules that are broken when a summary and everything from a place on is sent.
+/// Returns the API rules that a request of a summary and all messages from an index on violates.
 fn sent_from(messages: &[Message], from: usize) -> Vec<Broken> {
     let settled = merge_turns(&messages[from..]);
     let mut sent = transcript("u summary");
@@ -55,8 +55,8 @@ fn sent_from(messages: &[Message], from: usize) -> Vec<Broken> {
     })
 }
 
-/// Compacts with notes that cover `cut` messages, and with an account, and counts what was not
-/// declined.
+/// Compacts with notes that cover `cut` messages, and from the messages alone. Returns the number
+/// of compactions that were not declined.
 fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
     let notes = RunningSummary {
         summary: Summary::parse("# Task\nas before\n"),
@@ -93,7 +93,7 @@ fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
     .count()
 }
 
-/// Returns the messages of every session in every log; a session may be spread over several.
+/// Returns the messages of every session in every log. A session may span several logs.
 fn all_sessions() -> BTreeMap<String, Vec<Message>> {
     let now = Timestamp::from_second(2_000_000_000).unwrap();
     let mut sessions: BTreeMap<String, Vec<Message>> = BTreeMap::new();
@@ -108,10 +108,10 @@ fn all_sessions() -> BTreeMap<String, Vec<Message>> {
                 path,
                 format,
             };
-            // Some fixtures are no whole file on purpose.
+            // Some fixtures are truncated files on purpose.
             let messages = conversation::read_messages(*adapter, &source, now).unwrap_or_default();
             for (place, mut message) in messages.into_iter().enumerate() {
-                // Who trimmed a fixture may have given all its messages one name.
+                // A trimmed fixture may have one id for all its messages.
                 message.id = memory::MessageId::new(format!("{}-{place}", message.id));
                 let name = format!("{} in {}", message.session, source.path.display());
                 sessions.entry(name).or_default().push(message);

@@ -204,13 +204,13 @@ fn states_obligation(words: &[String]) -> bool {
 
 fn claims_authority(words: &[String]) -> bool {
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    let begins = |list: &[&str]| {
-        let begins = |word: &String| list.iter().any(|stem| word.starts_with(stem));
-        words.iter().any(begins)
+    let has_stem = |list: &[&str]| {
+        let starts = |word: &String| list.iter().any(|stem| word.starts_with(stem));
+        words.iter().any(starts)
     };
     let addresses = |two: &[String]| two[0] == "you" && ADDRESSING_WORDS.contains(&two[1].as_str());
-    (has(AUTHORITIES) && begins(CONSENT_STEMS))
-        || (begins(SAFEGUARD_STEMS) && has(ABSENCE_WORDS))
+    (has(AUTHORITIES) && has_stem(CONSENT_STEMS))
+        || (has_stem(SAFEGUARD_STEMS) && has(ABSENCE_WORDS))
         || words.windows(2).any(addresses)
 }
 

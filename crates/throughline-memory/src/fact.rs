@@ -256,8 +256,8 @@ impl StatedChoice {
             && !old.rejected.contains(&self.chosen)
             && are_alternatives(&self.chosen, &old.chosen)
             || old.rejected.contains(&self.chosen) && old.chosen != self.chosen;
-        let unsaid = self.purpose.stems.is_empty() || old.purpose.stems.is_empty();
-        rejects && (same_purpose || unsaid) || instead && same_purpose
+        let purpose_is_open = self.purpose.stems.is_empty() || old.purpose.stems.is_empty();
+        rejects && (same_purpose || purpose_is_open) || instead && same_purpose
     }
 }
 

@@ -103,7 +103,7 @@ pub fn quote_line(text: &str, word: &str) -> String {
 
 /// Removes control and invisible characters, and replaces the tag name and this fence's id.
 fn neutralize(text: &str, word: &str) -> String {
-    let seen: String = text
+    let visible: String = text
         .replace("\r\n", "\n")
         .chars()
         .filter_map(|c| match c {
@@ -114,7 +114,7 @@ fn neutralize(text: &str, word: &str) -> String {
             c => Some(c),
         })
         .collect();
-    let mut out = seen;
+    let mut out = visible;
     // Removing one mark may join the halves of another, so the search restarts.
     while let Some(at) = find_mark(&out, word) {
         out.replace_range(at, "[memory]");

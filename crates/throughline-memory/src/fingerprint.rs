@@ -107,7 +107,7 @@ const ERROR_WORDS: &[&str] = &[
 fn mentions_error(line: &str) -> bool {
     let lower = line.to_lowercase();
     // "0 errors" and "no errors" report success.
-    ERROR_WORDS.iter().any(|mark| lower.contains(mark))
+    ERROR_WORDS.iter().any(|word| lower.contains(word))
         && !lower.starts_with("0 ")
         && !lower.contains("0 errors")
         && !lower.contains("no errors")

@@ -60,8 +60,9 @@ impl MessageId {
         };
         let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
         let first = self.0.split(['/', '-']).next().unwrap_or_default();
-        let place = self.0.rsplit_once('/').map(|(_, place)| place);
-        is_link(first) || place.is_some_and(|place| !place.is_empty() && is_number(place))
+        let position = self.0.rsplit_once('/').map(|(_, position)| position);
+        is_link(first)
+            || position.is_some_and(|position| !position.is_empty() && is_number(position))
     }
 
     /// Says whether the entry comes from a prompt history, which knows neither its session nor its

@@ -176,7 +176,7 @@ mod tests {
             ("gpt-5-latest", Some(1.25)),
             ("gpt-5-preview-09-2025", Some(1.25)),
             ("grok-4-0709", Some(3.0)),
-            // Other models, whatever they begin with.
+            // Other models with the same prefix.
             ("claude-opus-4-9", None),
             ("claude-opus-4-9-20270101", None),
             ("gpt-5-pro", None),

@@ -193,8 +193,8 @@ impl SummarySection {
 /// Formats the summary as `summary.md`.
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, section) in self.sections.iter().enumerate() {
-            if place > 0 {
+        for (index, section) in self.sections.iter().enumerate() {
+            if index > 0 {
                 writeln!(f)?;
             }
             if !section.heading.is_empty() {
@@ -250,8 +250,8 @@ fn fair_share(sizes: &[u64], whole: u64) -> u64 {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();
     let mut left = whole;
-    for (place, size) in sizes.iter().enumerate() {
-        let parts = (sizes.len() - place) as u64;
+    for (index, size) in sizes.iter().enumerate() {
+        let parts = (sizes.len() - index) as u64;
         if *size > left / parts {
             return left / parts;
         }

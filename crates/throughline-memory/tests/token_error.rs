@@ -1,4 +1,4 @@
-//! How far [`estimate`] is from a real tokenizer, by kind of text.
+//! Measures the error of [`estimate`] against a real tokenizer, by kind of text.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,14 +11,14 @@ use std::time::Instant;
 
 use throughline_memory::tokens::{Tokens, estimate};
 
-/// Long files are compared in parts of about this size, as records are.
+/// Long files are compared in parts of about the size of a record.
 const PART_BYTES: usize = 4000;
 
-/// The code is repeated up to this size to take the time.
+/// For the speed, the code is repeated up to this size.
 const SPEED_BYTES: usize = 20_000_000;
 
-/// Over all kinds together; single kinds have their own bounds. The samples are cleaner than what
-/// sessions hold, with fewer rare words, so the estimate lies a little above the truth here.
+/// The maximum error over all kinds together; single kinds have their own bounds. The samples have
+/// fewer rare words than real sessions, so the estimate is a little too high here.
 const TOTAL_ERROR_MAX: f64 = 0.04;
 const TEXT_ERROR_P50_MAX: f64 = 0.06;
 const TEXT_ERROR_P95_MAX: f64 = 0.20;
@@ -49,8 +49,8 @@ fn error_against_o200k() {
     assert!(all.percentile(95) <= TEXT_ERROR_P95_MAX, "{all}");
 }
 
-/// Printed only: a bound on time would fail on a busy machine. The code alone is varied enough;
-/// the smaller samples, repeated, are learnt by the branch predictor and look twice as fast.
+/// Prints the speed. A bound on time would fail on a busy machine. Only the code is used, because
+/// the branch predictor learns the smaller samples, which then look twice as fast.
 #[test]
 fn throughput() {
     let text = code().join("\n");
@@ -66,7 +66,7 @@ fn throughput() {
     assert!(tokens > Tokens(0));
 }
 
-/// Returns how long this thread ran on a core, where the system tells.
+/// Returns the CPU time of this thread, if the system reports it.
 fn cpu_seconds() -> Option<f64> {
     let schedstat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = schedstat.split(' ').next()?.parse().ok()?;

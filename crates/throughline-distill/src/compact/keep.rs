@@ -124,7 +124,7 @@ mod tests {
         check(&with(39_999), 4, 0, 2);
         check(&with(40_000), 4, 0, 3);
         check(&with(40_001), 4, 0, 3);
-        // What must be kept anyway is not cut by the maximum.
+        // The maximum does not apply to messages that must be kept.
         check(&[(30_000, TEXT), (30_000, TEXT), (1, TEXT)], 0, 0, 0);
         check(&[(1, TEXT), (39_999, NO_TEXT)], 1, 0, 0);
         check(&[(1, TEXT), (40_000, NO_TEXT)], 1, 0, 1);

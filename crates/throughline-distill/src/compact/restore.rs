@@ -189,11 +189,11 @@ impl<'a> RestoreSearch<'a> {
         };
         let files = &mut self.files;
         self.reads.retain(|(id, file)| {
-            let is_it = **id == call.call;
-            if is_it && is_part() {
+            let is_read_call = **id == call.call;
+            if is_read_call && is_part() {
                 files[*file].content = None;
             }
-            !is_it
+            !is_read_call
         });
     }
 
@@ -300,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    /// A conversation that reads, changes and plans.
+    /// Returns a conversation that reads a file, changes one and makes a plan.
     fn messages() -> Vec<Message> {
         let mut messages = transcript(
             "a use #1 Read\nu result #1 Read\na use #2 Edit\nu result #2 Edit\na use #3 Read\n\
@@ -410,7 +410,7 @@ mod tests {
                 file_tokens: Tokens(1_000),
             };
             let text = restored.to_text(&limits).unwrap_or_default();
-            // Parts are counted one by one, which may differ a little from the whole.
+            // The sum over the parts may differ slightly from the estimate of the whole.
             assert!(
                 estimate(&text).0 <= tokens + tokens / 50,
                 "{tokens}: {text}"

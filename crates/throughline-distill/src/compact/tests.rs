@@ -7,7 +7,7 @@ use testkit::transcript::{line, transcript, words};
 
 use super::*;
 
-/// Limits under which short transcripts are long.
+/// Limits that are small enough for short transcripts.
 const SMALL: CompactionLimits = CompactionLimits {
     min_tokens: Tokens(100),
     min_messages: 2,
@@ -59,7 +59,7 @@ fn compact_with(
     })
 }
 
-/// Shows what came of it in one line, after checking that every provider would take it.
+/// Returns the result as one line, after checking that every provider would accept it.
 #[track_caller]
 fn shape(messages: &[Message], result: &Result<CompactedConversation, Declined>) -> String {
     match result {
@@ -188,28 +188,28 @@ fn results_between_the_entries_of_a_response() {
 #[test]
 fn what_a_log_lost_is_repaired() {
     let texts = [
-        // A result whose call is nowhere.
+        // A result without a call.
         "u prompt ~900\nu result #9 + prompt\na text",
-        // A call that nobody answered, and one that is in flight.
+        // A call without a result, and one whose result is still to come.
         "u prompt ~900\na use #1\nu prompt\na text",
         "u prompt ~900\na text\nu prompt\na use #1 + use #2 @A\nu result #2",
-        // A prompt typed while the tool ran, and its result after the next answer.
+        // A prompt that was typed while the tool ran, and the result after the next answer.
         "u prompt ~900\na use #1 @A\nu prompt\na text @B\nu result #1",
         "u prompt ~900\na use #1 + use #2\nu result #1 + prompt\nu result #2",
-        // The same name for two calls, two results for one, one call written twice.
+        // One id for two calls, two results for one call, one call written twice.
         "u prompt ~900\na use #1\nu result #1\na use #1\nu result #1",
         "u prompt ~900\na use #1\nu result #1 + result #1",
         "u prompt ~900\na use #1 @A\na use #1 @A\nu result #1",
-        // A thought that led to nothing, before a prompt and at the end.
+        // Thinking without an answer, before a prompt and at the end.
         "u prompt ~900\na think\nu prompt\na text + think",
-        // A thought in one entry with the result before it belongs to what comes next.
+        // Thinking in one entry with a result belongs to the next answer.
         "u prompt ~900\na use #1\na use #2\na result #1 + think\na text",
-        // What a person ran, and what an assistant cannot show.
+        // The output of a user's command, and an image in an assistant message.
         "u prompt ~900\nu result #\na image + text",
         "u prompt ~900\nu use #1\nu result #1\nu prompt",
         "u prompt ~900\na blank\nu error\ns note\nu prompt",
     ];
-    // Nothing is reached back for: what is broken stands at the cut.
+    // The limits keep no additional messages, so the broken ones are at the cut.
     let limits = CompactionLimits {
         min_tokens: Tokens(1),
         min_messages: 0,
@@ -421,7 +421,7 @@ fn without_a_summary_the_messages_give_their_own_account() {
     let compacted = outcome.result.unwrap();
     assert_eq!(compacted.source, SummarySource::Full);
     assert!(format!("{:?}", compacted.summary).contains("> Sort it."));
-    // Where the end itself is too large, less of it is kept, and at last nothing.
+    // If the end itself is too large, less of it is kept, and finally nothing.
     let tight = CompactionLimits {
         threshold: Some(Tokens(450)),
         ..SMALL
@@ -499,7 +499,7 @@ fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
         flood.set("Worklog", words(5_000));
         Ok(flood)
     };
-    // What is more than half of the room is cut.
+    // A summary of more than half of the limit is cut.
     let flooded = compact_with_fallback(&task, Some(&flood)).result.unwrap();
     assert_sound(&messages, &flooded);
     assert_eq!(flooded.source, SummarySource::FullByModel);
@@ -553,7 +553,7 @@ fn limits() -> impl Strategy<Value = CompactionLimits> {
     })
 }
 
-/// Compacts at any cut, with and without a summary, and checks what comes of it.
+/// Compacts at any cut, with and without a summary, and checks the result.
 fn every_way(messages: &[Message], cut: usize, limits: &CompactionLimits) {
     let last = cut.checked_sub(1).and_then(|last| messages.get(last));
     let last = last.map(|last| last.id.as_str().to_owned());
@@ -580,7 +580,7 @@ fn every_way(messages: &[Message], cut: usize, limits: &CompactionLimits) {
     for compacted in results.iter().flatten() {
         assert_sound(messages, compacted);
     }
-    // The same without the question whether it pays, so that no cut is left out.
+    // The same without the check of the size, so that no cut is declined.
     let kept = merge_turns(&messages[MessageTies::of(messages).move_cut_back(cut)..]);
     let mut sent = transcript("u summary");
     sent[0].id = MessageId::new("summary");

@@ -31,19 +31,19 @@ pub(super) struct MessageTiesBuilder<'a> {
 
 impl<'a> MessageTiesBuilder<'a> {
     pub(super) fn add_message(&mut self, message: &'a Message) {
-        let place = self.needs.len();
-        let mut first = place;
+        let index = self.needs.len();
+        let mut first = index;
         if let Some(api) = &message.api_id {
-            first = first.min(*self.responses.entry(api).or_insert(place));
+            first = first.min(*self.responses.entry(api).or_insert(index));
         }
         for block in &message.blocks {
             match block {
                 Block::ToolUse(call) => {
-                    self.calls.insert(&call.call, place);
+                    self.calls.insert(&call.call, index);
                 }
                 Block::ToolResult(result) => {
                     let call = result.call.as_ref().and_then(|call| self.calls.get(call));
-                    first = first.min(call.copied().unwrap_or(place));
+                    first = first.min(call.copied().unwrap_or(index));
                 }
                 _ => {}
             }
@@ -51,11 +51,11 @@ impl<'a> MessageTiesBuilder<'a> {
         if is_sent_message(message) {
             let plain = message.role == Role::Assistant && message.api_id.is_none();
             if plain {
-                first = first.min(self.thought.unwrap_or(place));
+                first = first.min(self.thought.unwrap_or(index));
             }
             let last = message.blocks.iter().rfind(|block| is_sent(block));
             let thinks = plain && matches!(last, Some(Block::Thinking(_)));
-            self.thought = thinks.then_some(place);
+            self.thought = thinks.then_some(index);
         }
         self.needs.push(first);
     }
@@ -71,20 +71,20 @@ impl<'a> MessageTiesBuilder<'a> {
 
 impl MessageTies {
     pub fn of(messages: &[Message]) -> Self {
-        let mut tying = MessageTiesBuilder::default();
+        let mut ties = MessageTiesBuilder::default();
         for message in messages {
-            tying.add_message(message);
+            ties.add_message(message);
         }
-        tying.finish(messages)
+        ties.finish(messages)
     }
 
     /// Returns the last cut at or before `from` that keeps every dependency.
     pub fn move_cut_back(&self, from: usize) -> usize {
         let mut from = from.min(self.in_flight.unwrap_or(from));
-        let mut place = self.needs.len();
-        while place > from {
-            place -= 1;
-            from = from.min(self.needs[place]);
+        let mut index = self.needs.len();
+        while index > from {
+            index -= 1;
+            from = from.min(self.needs[index]);
         }
         from
     }
@@ -98,7 +98,7 @@ fn in_flight(messages: &[Message]) -> Option<usize> {
     let mut turn: Option<&Message> = None;
     let mut adjacent = true;
     let sent = messages.iter().enumerate().rev();
-    for (place, message) in sent.filter(|(_, message)| is_sent_message(message)) {
+    for (index, message) in sent.filter(|(_, message)| is_sent_message(message)) {
         let results = message.blocks.iter().filter_map(|block| match block {
             Block::ToolResult(result) => result.call.as_ref(),
             _ => None,
@@ -116,12 +116,12 @@ fn in_flight(messages: &[Message]) -> Option<usize> {
             break;
         }
         (turn, adjacent) = (Some(message), true);
-        let waits = |block: &Block| match block {
+        let is_open = |block: &Block| match block {
             Block::ToolUse(call) => !answered.contains(&call.call),
             _ => false,
         };
-        if message.blocks.iter().any(waits) {
-            first = Some(place);
+        if message.blocks.iter().any(is_open) {
+            first = Some(index);
         }
     }
     first
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn both_rules_are_repeated_until_nothing_moves() {
-        // One pass of each leaves result 1 without its call.
+        // One pass of each rule would leave result 1 without its call.
         check("a use #1 @A\na use #2 @B\nu result #1\nu result #2", 3, 0);
         let chain = "a use #1 @A\na use #2 @B\nu result #1\na use #3 @B\nu result #2\na use #4 @C\n\
                      u result #3\nu result #4";

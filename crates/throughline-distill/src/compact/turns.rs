@@ -178,8 +178,8 @@ impl<'a> TurnMerger<'a> {
     }
 
     fn is_open(&self, call: &CallId) -> bool {
-        let noted = self.calls.get(call);
-        noted.is_some_and(|noted| !self.turns[noted.turn].calls[noted.index].1)
+        let registered = self.calls.get(call);
+        registered.is_some_and(|registered| !self.turns[registered.turn].calls[registered.index].1)
     }
 
     /// Returns the last turn if it is an assistant turn without results, else a new one. Thinking
@@ -225,12 +225,12 @@ impl<'a> TurnMerger<'a> {
         self.names.insert(name.clone());
         let calls = &mut self.turns[turn].calls;
         calls.push((name.clone(), false));
-        let noted = MergedCall {
+        let registered = MergedCall {
             turn,
             index: calls.len() - 1,
             id: name.clone(),
         };
-        self.calls.insert(call, noted);
+        self.calls.insert(call, registered);
         Some(name)
     }
 
@@ -250,7 +250,7 @@ impl<'a> TurnMerger<'a> {
     }
 
     fn add_result(&mut self, message: &Message, result: &ToolResult) {
-        let Some((call, noted)) =
+        let Some((call, registered)) =
             (result.call.as_ref()).and_then(|call| Some((call, self.calls.get(call)?)))
         else {
             self.repairs.push(Repair::StrayResult {
@@ -259,8 +259,8 @@ impl<'a> TurnMerger<'a> {
             return;
         };
         let last = self.turns.len() - 1;
-        let turn = &mut self.turns[noted.turn];
-        let answered = &mut turn.calls[noted.index].1;
+        let turn = &mut self.turns[registered.turn];
+        let answered = &mut turn.calls[registered.index].1;
         if *answered {
             self.repairs.push(Repair::RepeatedResult {
                 message: message.id.clone(),
@@ -269,14 +269,14 @@ impl<'a> TurnMerger<'a> {
             return;
         }
         *answered = true;
-        if noted.turn < last {
+        if registered.turn < last {
             self.repairs.push(Repair::MovedResult {
                 message: message.id.clone(),
                 call: call.clone(),
             });
         }
         let block = Block::ToolResult(ToolResult {
-            call: Some(noted.id.clone()),
+            call: Some(registered.id.clone()),
             ..result.clone()
         });
         match turn.results.last_mut() {
@@ -314,31 +314,32 @@ impl<'a> TurnMerger<'a> {
     fn finish(mut self) -> RequestMessages {
         self.drop_lone_thoughts();
         self.turns.retain(|turn| !turn.spoken.is_empty());
-        let mut settled = RequestMessages::default();
+        let mut request = RequestMessages::default();
         let last = self.turns.len().saturating_sub(1);
-        for (place, turn) in self.turns.into_iter().enumerate() {
-            let is_last = place == last;
+        for (index, turn) in self.turns.into_iter().enumerate() {
+            let is_last = index == last;
             let open = turn.calls.iter().filter(|(_, answered)| !answered);
             let open: Vec<CallId> = open.map(|(call, _)| call.clone()).collect();
-            let made = (!is_last && !open.is_empty())
-                .then(|| {
-                    turn.spoken
-                        .last()
-                        .map(|said| unanswered_results(said, &open))
-                })
-                .flatten();
+            let answered = |message| unanswered_results(message, &open);
+            let placeholder = turn.spoken.last().map(answered);
+            let placeholder = placeholder.filter(|_| !is_last && !open.is_empty());
             if is_last {
-                settled.open = open;
+                request.open = open;
             } else {
                 let repair = |call| Repair::UnansweredCall { call };
                 self.repairs.extend(open.into_iter().map(repair));
             }
-            for message in turn.spoken.into_iter().chain(turn.results).chain(made) {
-                settled.push(message);
+            for message in turn
+                .spoken
+                .into_iter()
+                .chain(turn.results)
+                .chain(placeholder)
+            {
+                request.push(message);
             }
         }
-        settled.repairs = self.repairs;
-        settled
+        request.repairs = self.repairs;
+        request
     }
 
     /// Drops thinking at the end of turns, which no API accepts: the answer was interrupted before

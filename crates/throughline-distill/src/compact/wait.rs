@@ -25,12 +25,16 @@ pub enum WaitDecision {
     Wait(SignedDuration),
 }
 
-/// Decides whether a compaction that was requested at `asked` waits.
-pub fn decide_wait(extraction: ExtractionStatus, asked: Timestamp, now: Timestamp) -> WaitDecision {
+/// Decides whether a compaction that was requested at `requested` waits.
+pub fn decide_wait(
+    extraction: ExtractionStatus,
+    requested: Timestamp,
+    now: Timestamp,
+) -> WaitDecision {
     let ExtractionStatus::Running { since } = extraction else {
         return WaitDecision::Proceed;
     };
-    let left = WAIT_MAX - now.duration_since(asked);
+    let left = WAIT_MAX - now.duration_since(requested);
     if left <= SignedDuration::ZERO || now.duration_since(since) >= STALE_AFTER {
         return WaitDecision::Proceed;
     }
@@ -40,12 +44,12 @@ pub fn decide_wait(extraction: ExtractionStatus, asked: Timestamp, now: Timestam
 /// Waits until the update has ended or the maximum time has passed. The caller provides clock and
 /// sleep.
 pub fn wait_for_extraction(
-    mut look: impl FnMut() -> ExtractionStatus,
+    mut check: impl FnMut() -> ExtractionStatus,
     mut now: impl FnMut() -> Timestamp,
     mut sleep: impl FnMut(SignedDuration),
 ) {
-    let asked = now();
-    while let WaitDecision::Wait(time) = decide_wait(look(), asked, now()) {
+    let requested = now();
+    while let WaitDecision::Wait(time) = decide_wait(check(), requested, now()) {
         sleep(time);
     }
 }

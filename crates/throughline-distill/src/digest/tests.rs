@@ -1,4 +1,4 @@
-//! Digests of records that are written down as lines.
+//! Digests of sessions that are written as one line per record.
 
 use jiff::{SignedDuration, Timestamp};
 use memory::digest::{Digest, ERRORS_MAX, FIRST_PROMPTS_MAX, LAST_PROMPTS_MAX, STEPS_MAX};
@@ -209,7 +209,7 @@ fn each_part_has_the_trust_of_its_sources() {
     assert_eq!(trust.lowest(), Trust::Tool);
 }
 
-/// What a digest may take whose every list is full of the longest and oddest texts.
+/// The maximum size of a digest whose lists are all full of long and unusual texts.
 const DIGEST_BYTES_MAX: usize = 12 << 10;
 
 proptest! {

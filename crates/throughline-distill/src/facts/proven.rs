@@ -302,7 +302,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a session: `run`, then `ok` or `bad` with its output; `edit` with a path.
+    /// Parses a session: `run`, then `ok` or `bad` with its output; `edit` with a path.
     fn session(script: &str) -> Vec<StoredRecord> {
         let mut records = Vec::new();
         let mut call = 0;
@@ -381,7 +381,7 @@ mod tests {
             "run pytest -q\nbad bash: pytest: command not found\nrun uv run pytest -q\nok 3 passed",
             &["`uv run pytest -q` works where `pytest -q` could not run"],
         );
-        // The files changed between: the command was not at fault.
+        // The files changed in between, so the command was not wrong.
         check(
             "run pytest -q\nbad No module named app\nedit /p/a.py\nrun uv run pytest -q\nok",
             &[],

@@ -26,7 +26,7 @@ pub(super) fn retry_delay(
         .min(DELAY_MAX);
     let wait = match error.retry_after {
         // A retry before the requested time would only add load.
-        Some(told) => told + FIRST_DELAY.mul_f64(jitter.clamp(0.0, 1.0)),
+        Some(requested) => requested + FIRST_DELAY.mul_f64(jitter.clamp(0.0, 1.0)),
         None => doubled.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0),
     };
     (wait <= DELAY_MAX + FIRST_DELAY && wait < left).then_some(wait)

@@ -1,4 +1,4 @@
-//! The clients against a server that speaks the real formats, on good days and bad ones.
+//! Tests the clients against a scripted server with the real wire formats, including failures.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -130,7 +130,7 @@ fn bad_days_have_names() {
         for model in models(&server) {
             let error = model.complete(&request(), TIMEOUT).unwrap_err();
             let found = error.failure.ledger_name();
-            // A connection that ends early is told in several ways; all of them pass.
+            // A connection that closes early is reported in several ways; all are transient.
             let early = ["dropped", "connection", "garbage"];
             let fine = found == name || (name == "dropped" && early.contains(&found.as_str()));
             assert!(fine, "{model:?}: {act:?} is {found}, {error}");
@@ -183,7 +183,7 @@ fn a_provider_says_when_to_come_back_and_repeats_no_key() {
     assert_eq!(error.failure.ledger_name(), "connection");
 }
 
-/// Asks through the whole machinery, with a clock that only sleeping moves.
+/// Sends requests through a model session, with a clock that only sleeping advances.
 fn ask(
     script: Vec<Act>,
     budget: ModelBudget,
@@ -249,7 +249,7 @@ fn what_passes_is_asked_again_and_all_of_it_is_on_record() {
     assert_eq!(asked, ["yes"]);
     assert_eq!(slept, [2_500, 1_000, 2_000]);
     assert_eq!(ledger.len(), 4);
-    // Half a stream was billed for its beginning.
+    // The start of an incomplete stream is billed.
     assert_eq!(ledger[0], "http_429 0");
     assert!(ledger[1].ends_with(" 1631"), "{ledger:?}");
     assert_eq!(ledger[3], "ok 1680");

@@ -76,12 +76,12 @@ pub fn extract_pending_model_facts(
         live_new_records_min: UNFINISHED_RECORDS_MIN,
         limit: SESSIONS_MAX,
     })?;
-    for (session, asked) in sessions {
+    for (session, last_read) in sessions {
         if stop() {
             report.interrupted = true;
             break;
         }
-        match extract_model_facts(store, model, &session, asked) {
+        match extract_model_facts(store, model, &session, last_read) {
             Ok(stated) => report.add(&stated),
             // A model that just failed would fail for the next session too, after the same timeout.
             Err(ModelFactError::ModelUnavailable(refused)) => {

@@ -1,4 +1,4 @@
-//! Conversations told by a scripted model, and what becomes of answers that cannot be used.
+//! Summaries by a scripted model, and the handling of invalid replies.
 
 use memory::{Block, CallId, ToolResult};
 use store::Store;
@@ -41,7 +41,7 @@ impl World {
         )
     }
 
-    /// Compacts without notes, as the program does when a model is configured.
+    /// Compacts without notes, as the program does if a model is configured.
     fn compact(&self, budget: ModelBudget, script: Vec<Act>) -> (CompactionOutcome, Vec<Got>) {
         let limits = compact::CompactionLimits {
             min_tokens: Tokens(50),

@@ -117,9 +117,9 @@ impl SummaryJob {
 
     /// Says whether a model wrote the notes and can be expected to update them.
     pub(super) fn is_left_to_model(&self, thresholds: &SummaryThresholds) -> bool {
-        let behind = self.builder.tokens.0.saturating_sub(self.info.tokens.0);
+        let new_tokens = self.builder.tokens.0.saturating_sub(self.info.tokens.0);
         self.info.method == Some(SummaryMethod::Model)
-            && behind < thresholds.new_tokens.0.saturating_mul(MODEL_LAG_MAX)
+            && new_tokens < thresholds.new_tokens.0.saturating_mul(MODEL_LAG_MAX)
     }
 
     /// Returns the summary of the embedded extractor.

@@ -101,8 +101,8 @@ pub fn current_notes(
     let is_by_model = stored
         .as_ref()
         .is_some_and(|stored| stored.info.method == Some(SummaryMethod::Model));
-    let behind = store.unsummarized_records(session)?.unwrap_or_default();
-    if !is_by_model && tail.is_complete && behind <= UNFOLDED_RECORDS_MAX {
+    let new_records = store.unsummarized_records(session)?.unwrap_or_default();
+    if !is_by_model && tail.is_complete && new_records <= UNFOLDED_RECORDS_MAX {
         return draft_current_notes(store, session, tail, stored.as_ref(), now).map(Some);
     }
     let state = latest_state(store, session, tail, sensitive)?.unwrap_or_default();

@@ -376,9 +376,9 @@ fn transcript_since(
     let mut found = false;
     store.each_record(session, |record| {
         let step = RecordView::from(&record);
-        let is_it = since == Some(&record.message);
-        found |= is_it;
-        if found && !is_it {
+        let is_covered_last = since == Some(&record.message);
+        found |= is_covered_last;
+        if found && !is_covered_last {
             transcript.add(&step);
         } else if !found {
             all.add(&step);

@@ -186,5 +186,5 @@ fn facts_are_asked_for_by_hand() {
     assert_eq!(again["facts"][0]["repeated"], true);
     let refused = run(&env, &["facts", "--extract", SESSION]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("answered 401") && refused.stderr.contains("hint: "));
+    assert!(refused.stderr.contains("HTTP status 401") && refused.stderr.contains("hint: "));
 }

@@ -1,4 +1,4 @@
-//! Facts by a scripted model, merged with what is known.
+//! Facts by a scripted model, merged with the known ones.
 
 use std::cell::Cell;
 
@@ -31,7 +31,7 @@ impl World {
         }
     }
 
-    /// Stores what comes next of the session, at a second.
+    /// Stores the next messages of the session with a timestamp.
     fn tell(&self, text: &str, second: i64) {
         let first = self.told.get();
         let mut messages = transcript(text);
@@ -98,7 +98,7 @@ fn a_session_at_its_end_is_asked_about_once() {
         (FactKind::Command, Trust::Model)
     );
     assert_eq!(facts[0].workspace.as_deref(), Some("example.com/shop"));
-    // What it read is little, fenced, and without results and commands to the agent.
+    // The transcript is short, fenced, and without tool results and slash commands.
     let body = &got[0].body;
     let text = body["messages"][0]["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("<throughline-memory kind=\"transcript\">"));
@@ -220,7 +220,7 @@ fn a_model_that_fails_leaves_everything_as_it_was() {
         crate::test_support::record_successful_call(&world.store);
     }
     assert_eq!(world.facts(), []);
-    // It is asked again, and an answer that is no list is no fact.
+    // The session is read again, and a reply that is not a list contains no fact.
     let (report, _) = world.stage(BUDGET, vec![Act::Say("I cannot do that.")]);
     assert_eq!((report.sessions, report.facts, report.unfit), (1, 0, 1));
     assert_eq!(world.stage(BUDGET, vec![]).1.len(), 0);

@@ -277,11 +277,11 @@ impl SummaryBuilder {
     }
 
     fn add_result(&mut self, step: &RecordView<'_>) {
-        let place = self
+        let index = self
             .open
             .iter()
             .position(|open| Some(open.call.as_str()) == step.call);
-        let open = place.map(|place| self.open.remove(place));
+        let open = index.map(|index| self.open.remove(index));
         if let Some(command) = open.as_ref().and_then(|open| open.command.clone()) {
             self.note_command(&command, Some(!step.failed()));
         }
@@ -308,7 +308,7 @@ impl SummaryBuilder {
             .failures
             .iter()
             .position(|f| f.what == what && f.said == said);
-        let times = known.map_or(0, |place| self.failures.remove(place).times);
+        let times = known.map_or(0, |index| self.failures.remove(index).times);
         let failure = FailureNote {
             what,
             said,
@@ -387,9 +387,9 @@ impl SummaryBuilder {
     /// Returns the entry of a file and makes it the most recently used one.
     fn touch_file(&mut self, path: &str) -> &mut FileUse {
         let path = one_line(path, PATH_CHARS_MAX);
-        let place = self.files.iter().position(|file| file.path == path);
-        let file = match place {
-            Some(place) => self.files.remove(place),
+        let index = self.files.iter().position(|file| file.path == path);
+        let file = match index {
+            Some(index) => self.files.remove(index),
             None => FileUse {
                 path,
                 ..FileUse::default()
@@ -397,8 +397,8 @@ impl SummaryBuilder {
         };
         if self.files.len() >= FILES_MAX {
             // A file that was only read is dropped before one that was changed.
-            let place = self.files.iter().position(|file| file.changed == 0);
-            self.files.remove(place.unwrap_or(0));
+            let index = self.files.iter().position(|file| file.changed == 0);
+            self.files.remove(index.unwrap_or(0));
         }
         self.files.push(file);
         let last = self.files.len() - 1;
@@ -407,12 +407,12 @@ impl SummaryBuilder {
 
     /// Records that a command was called, or how it ended.
     fn note_command(&mut self, command: &str, end: Option<bool>) {
-        let place = self
+        let index = self
             .commands
             .iter()
             .position(|known| known.command == command);
-        let mut known = match place {
-            Some(place) => self.commands.remove(place),
+        let mut known = match index {
+            Some(index) => self.commands.remove(index),
             None => CommandUse {
                 command: command.to_owned(),
                 worked: 0,
@@ -429,8 +429,8 @@ impl SummaryBuilder {
         if self.commands.len() >= COMMANDS_MAX {
             // A command that ran only once is dropped first.
             let once = |known: &CommandUse| known.worked + known.failed <= 1;
-            let place = self.commands.iter().position(once);
-            self.commands.remove(place.unwrap_or(0));
+            let index = self.commands.iter().position(once);
+            self.commands.remove(index.unwrap_or(0));
         }
         self.commands.push(known);
     }

@@ -41,9 +41,9 @@ pub(super) fn is_rule(line: &str) -> bool {
 
 fn is_rule_sentence(sentence: &str) -> bool {
     let lower = sentence.trim().to_lowercase();
-    let begins = |with: &[&str]| with.iter().any(|words| lower.starts_with(words));
-    let is_open = lower.ends_with('?') || begins(SUPPOSITION_PREFIXES);
-    contains_any(&lower, RULE_WORDS) && (!is_open || begins(ORDER_PREFIXES))
+    let starts_with_any = |with: &[&str]| with.iter().any(|words| lower.starts_with(words));
+    let is_open = lower.ends_with('?') || starts_with_any(SUPPOSITION_PREFIXES);
+    contains_any(&lower, RULE_WORDS) && (!is_open || starts_with_any(ORDER_PREFIXES))
 }
 
 pub(super) fn is_finding(line: &str) -> bool {

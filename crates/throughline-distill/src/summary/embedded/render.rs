@@ -167,8 +167,8 @@ fn task_section(builder: &SummaryBuilder) -> String {
         return text;
     }
     text += "\nLater requests, the latest first (the last of all is under the current state):\n";
-    for (place, request) in later.iter().rev().enumerate() {
-        if place < WHOLE_REQUESTS {
+    for (index, request) in later.iter().rev().enumerate() {
+        if index < WHOLE_REQUESTS {
             text += &format!("{}\n\n", quote(&head_of_text(request, STATE_BYTES_MAX)));
         } else {
             text += &format!("> {}\n\n", one_line(request, LINE_CHARS_MAX));

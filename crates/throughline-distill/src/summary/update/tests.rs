@@ -1,4 +1,4 @@
-//! Summaries in a store: when they are written, by whom, and what stays when it fails.
+//! Summaries in a store: when they are written, by which author, and what remains after a failure.
 
 mod refresh;
 
@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// Stores what comes next of the session.
+    /// Stores the next messages of the session.
     fn tell(&self, text: &str) {
         let first = self.told.get();
         let mut messages = transcript(text);
@@ -62,7 +62,7 @@ impl World {
         testkit::store::append(&self.store, incoming);
     }
 
-    /// Renews what is due and returns the version of the session's summary.
+    /// Updates the summaries that are due and returns the version of the session's summary.
     fn renew(&self) -> u64 {
         let settings = SummarySettings::default();
         update_pending_summaries(
@@ -123,7 +123,7 @@ fn it_comes_when_it_is_due_and_covers_what_was_said() {
     );
     world.tell("u result #1 ~10\na use #2 ~2");
     assert_eq!(world.renew(), 1);
-    // The last call is open, so a cut must come before it.
+    // The last call is open, so the cut must be before it.
     assert_eq!(world.notes().last, Some(MessageId::new("3")));
     world.tell("u result #2 ~4990\na use #3 ~20");
     assert_eq!(world.renew(), 1, "in the middle of something");
@@ -199,7 +199,7 @@ fn a_log_that_was_rewritten_is_read_anew() {
     let world = World::new();
     world.tell("u keep this ~6000\na yes");
     world.renew();
-    // An entry from before the mark, as a second log of the session brings it.
+    // An entry before the checkpoint, as from a second log of the session.
     let mut late = transcript("u Never use tabs.");
     late[0].line = 1;
     late[0].id = MessageId::new("late");
@@ -242,7 +242,7 @@ fn one_at_a_time_and_a_dead_one_blocks_nobody_for_long() {
     let LeaseOutcome::Granted(second) = ask(60) else {
         panic!("not granted")
     };
-    // Who was overtaken can neither write nor end the other's lease.
+    // A process that lost its lease can neither write nor release the new lease.
     let new = NewSummary {
         text: "late".into(),
         method: SummaryMethod::Embedded,
@@ -365,7 +365,7 @@ fn a_model_edits_through_the_gate() {
     let text = world.text();
     assert!(text.contains("The list feeds the table.") && text.contains("# Task"));
     assert!(!text.contains("curl"));
-    // It was shown what came since, and told what it was denied.
+    // The model got the records since the last summary and the reasons for rejected edits.
     let first = got[0].body["messages"][0]["content"][0]["text"]
         .as_str()
         .unwrap();
@@ -391,8 +391,8 @@ fn a_model_edits_through_the_gate() {
     assert_eq!(world.notes().last, Some(MessageId::new("4")));
 }
 
-/// Text of the session is data: however it is worded, it stays inside the fence, behind a label
-/// that says whose it is, and the request has one tool.
+/// Text of the session is data: it stays inside the fence, after a label that names its author, and
+/// the request has one tool.
 #[test]
 fn an_instruction_in_a_result_does_not_reach_the_model_as_one() {
     let world = World::new();

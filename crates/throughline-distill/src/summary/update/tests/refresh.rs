@@ -1,4 +1,4 @@
-//! Notes that are current: what is written at the end of a turn, and what a reader gets meanwhile.
+//! Current notes: those that are written at the end of a turn, and those that a hook gets before.
 
 use memory::Record;
 
@@ -15,7 +15,7 @@ impl World {
         summary.get(heading).unwrap_or_default().to_owned()
     }
 
-    /// Returns the records of what was said and is not stored.
+    /// Returns the records of messages that are not stored.
     fn unstored(&self, text: &str) -> Vec<Record> {
         let first = self.told.get();
         let mut messages = transcript(text);
@@ -86,7 +86,7 @@ fn of_a_models_summary_only_the_state_is_made_anew() {
             .section("System documentation")
             .contains("Move the handlers.")
     );
-    // What the model has covered is what it had covered before.
+    // The notes of the model still cover the same messages.
     let after = world.notes();
     assert_eq!((after.method, after.last), (before.method, before.last));
     assert_eq!(after.tokens, before.tokens);
