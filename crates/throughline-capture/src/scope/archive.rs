@@ -1,10 +1,10 @@
-//! The agent's own log without what its records withhold.
+//! Removes from the agent's own log what was withheld from its records.
 //!
-//! Agents write the same text more than once: in the message, in a field beside it, in an event, in
-//! a snapshot of the file. A string of the log is replaced when it stands beside the path of a
-//! never-captured file, when it answers a call whose output is withheld, or when it repeats a text
-//! that was withheld from a record. Only string values change: every line stays valid JSON and
-//! keeps its other bytes.
+//! Agents write the same text more than once: in the message, in another field of the same line, in
+//! an event, in a snapshot of the file. A string of the log is replaced if its object names a
+//! never-captured file, if it answers a call whose output is withheld, or if it repeats a text that
+//! was withheld from a record. Only string values change: every line stays valid JSON and keeps its
+//! other bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -13,19 +13,19 @@ use super::withheld::strip_line_number;
 use super::{CaptureScope, WithholdReason, placeholder};
 use crate::tools;
 
-/// A shorter line may stand in any file.
+/// A shorter line may occur in any file.
 const LINE_BYTES_MIN: usize = 6;
-/// Lines of withheld files that are looked for in one source.
+/// The most lines of withheld files that are searched for in one source.
 const LINES_MAX: usize = 20_000;
-/// A string repeats a file outside the workspace when it shares this much of its text with it.
+/// A string repeats a file outside the workspace if it shares at least this much text with it.
 const SHARED_BYTES_MIN: usize = 16;
 const SHARED_PERCENT_MIN: usize = 60;
-/// JSON inside strings inside JSON is read this deep.
+/// JSON inside strings inside JSON is parsed to this depth.
 const NESTING_MAX: usize = 4;
-/// How far above its arguments a call's id may stand.
+/// How many levels above its arguments the id of a call is searched for.
 const CALL_ID_LEVELS_MAX: usize = 4;
 
-/// What a source's log must not hold.
+/// What must not remain in the log of a source.
 #[derive(Debug, Default)]
 pub(crate) struct LogFilter {
     /// Lines of credential files.
@@ -37,34 +37,34 @@ pub(crate) struct LogFilter {
 }
 
 impl LogFilter {
-    pub fn add_credentials(&mut self, text: &str) {
+    pub(crate) fn add_credentials(&mut self, text: &str) {
         add_lines(&mut self.credential_lines, text);
     }
 
-    pub fn add_outside(&mut self, text: &str) {
+    pub(crate) fn add_outside(&mut self, text: &str) {
         add_lines(&mut self.outside_lines, text);
     }
 
-    pub fn add_calls(&mut self, calls: &HashMap<String, WithholdReason>) {
+    pub(crate) fn add_calls(&mut self, calls: &HashMap<String, WithholdReason>) {
         let calls = calls.iter().map(|(call, reason)| (call.clone(), *reason));
         self.calls.extend(calls);
     }
 
-    /// Drops the lines of files outside the workspace: they are common text, so they are looked for
-    /// only near the call that showed them.
-    pub fn drop_outside_lines(&mut self) {
+    /// Drops the lines of files outside the workspace. They are ordinary text, so they are searched
+    /// for only near the call that printed them.
+    pub(crate) fn drop_outside_lines(&mut self) {
         self.outside_lines.clear();
     }
 
-    /// Returns a part of a log without what is withheld.
-    pub fn apply(&mut self, scope: &CaptureScope, text: String) -> String {
+    /// Returns a piece of a log without what is withheld.
+    pub(crate) fn apply(&mut self, scope: &CaptureScope, text: String) -> String {
         if self.is_empty() && !scope.may_name_never_captured(&text) {
             return text;
         }
         if !text.trim_start().starts_with(['{', '[']) {
             return self.filter_plain_text(scope, &text).unwrap_or(text);
         }
-        // A document is one value over many lines; a log has one on each.
+        // A document is one value over many lines; a log has one value on each line.
         let is_document = text.lines().next().is_some_and(|line| !is_json(line));
         let units: Vec<&str> = if is_document {
             vec![&text]
@@ -96,7 +96,7 @@ impl LogFilter {
         self.credential_lines.is_empty() && self.outside_lines.is_empty() && self.calls.is_empty()
     }
 
-    /// Notes the calls of a line that name never-captured files: their results follow.
+    /// Collects the calls of a line that name never-captured files. Their results follow later.
     fn collect_calls(&mut self, scope: &CaptureScope, tree: &JsonOutline, text: &str) {
         for leaf in &tree.strings {
             let key = tree.key_text(text, leaf.key.as_ref());
@@ -125,7 +125,7 @@ impl LogFilter {
         }
     }
 
-    /// Returns JSON without what is withheld, or `None` when it stays as it is.
+    /// Returns JSON without what is withheld, or `None` if nothing is.
     fn filter_json(&self, scope: &CaptureScope, text: &str, depth: usize) -> Option<String> {
         let tree = JsonOutline::parse(text);
         let marks = self.flag_nodes(scope, &tree, text);
@@ -151,13 +151,13 @@ impl LogFilter {
         Some(kept)
     }
 
-    /// Decides for each object whether its texts are withheld as a whole.
+    /// Decides for each object whether all of its strings are withheld.
     fn flag_nodes(&self, scope: &CaptureScope, tree: &JsonOutline, text: &str) -> Vec<NodeFlags> {
         let mut marks = vec![NodeFlags::default(); tree.nodes.len()];
         for (at, node) in tree.nodes.iter().enumerate() {
             let key = tree.key_text(text, node.key.as_ref());
             marks[at].is_input = is_input_key(key);
-            // Some agents keep a map from paths to their changes.
+            // Some agents write a map from paths to changes, so the key of an object may be a path.
             marks[at].names_never_captured = key.contains('.') && scope.is_never_captured(key);
         }
         for leaf in &tree.strings {
@@ -173,7 +173,7 @@ impl LogFilter {
                 marks[leaf.node].withheld_answer = Some(*reason);
             }
         }
-        // A parent comes before its children, so one pass hands everything down.
+        // Parents come before their children, so one pass is enough to inherit the flags.
         for at in 0..marks.len() {
             let Some(parent) = tree.nodes[at].parent else {
                 continue;
@@ -221,7 +221,7 @@ impl LogFilter {
         self.filter_plain_text(scope, value)
     }
 
-    /// Returns a text without the lines that are withheld.
+    /// Returns a text without the lines that are withheld, or `None` if it has none.
     fn filter_plain_text(&self, scope: &CaptureScope, text: &str) -> Option<String> {
         if self.repeats_outside(text) {
             return Some(placeholder(WithholdReason::Outside, text.len()));
@@ -249,7 +249,7 @@ impl LogFilter {
         Some(kept)
     }
 
-    /// Says whether most of a text stands in a file outside the workspace that was shown here.
+    /// Says whether most of a text comes from a file outside the workspace that was printed nearby.
     fn repeats_outside(&self, text: &str) -> bool {
         if self.outside_lines.is_empty() || text.len() < SHARED_BYTES_MIN {
             return false;
@@ -273,7 +273,8 @@ fn add_lines(lines: &mut HashSet<String>, text: &str) {
     }
 }
 
-/// Returns a line without number, sign and white space, if it is long enough to be told apart.
+/// Returns a line without its number, diff sign and white space, if it is long enough to be
+/// distinctive.
 fn normalized_line(line: &str) -> Option<&str> {
     let line = strip_line_number(line).trim();
     let line = line.strip_prefix(['+', '-']).unwrap_or(line).trim();
@@ -303,7 +304,7 @@ fn is_id_key(key: &str) -> bool {
     tools::normalize_key(key).ends_with("id")
 }
 
-/// Says whether a field describes its object and never holds a file's text.
+/// Says whether a field only describes its object and never holds the text of a file.
 fn is_neutral_key(key: &str, value: &str) -> bool {
     let key = tools::normalize_key(key);
     let ends = [
@@ -323,28 +324,29 @@ fn is_neutral_key(key: &str, value: &str) -> bool {
         "language",
         "uuid",
     ];
-    // Some agents list the words of a command as its possible paths.
+    // Some agents list the words of a command as its possible paths, so a path with a newline or an
+    // equals sign is not trusted.
     tools::is_path_key(&key) && !value.contains(['\n', '='])
         || ends.iter().any(|end| key.ends_with(end))
         || key == "tool"
 }
 
-/// Decodes a JSON string with its quotes; one that is damaged stays as it is.
+/// Decodes a JSON string with its quotes. A damaged string stays encoded.
 fn decode_string(raw: &str) -> String {
     serde_json::from_str(raw).unwrap_or_else(|_| raw.trim_matches('"').to_owned())
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct NodeFlags {
-    /// It names a never-captured file.
+    /// The object, or one around it, names a never-captured file.
     names_never_captured: bool,
-    /// It answers a call whose output is withheld.
+    /// The object answers a call whose output is withheld.
     withheld_answer: Option<WithholdReason>,
-    /// It holds the arguments of a call.
+    /// The object holds the arguments of a call.
     is_input: bool,
 }
 
-/// Where the strings of a JSON text stand, and in which objects.
+/// The positions of the strings in a JSON text, and the objects that contain them.
 #[derive(Debug, Default)]
 struct JsonOutline {
     nodes: Vec<JsonNode>,
@@ -359,14 +361,14 @@ struct JsonNode {
 
 #[derive(Debug)]
 struct JsonString {
-    /// With its quotes.
+    /// The position in the text, including the quotes.
     range: Range<usize>,
     key: Option<Range<usize>>,
     node: usize,
 }
 
 impl JsonOutline {
-    /// Reads a JSON text. Damaged text gives the strings up to the damage and behind it.
+    /// Parses a JSON text. Of damaged text it finds the strings before and after the damage.
     fn parse(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut tree = Self::default();
@@ -381,7 +383,7 @@ impl JsonOutline {
             let node = open.last().copied().unwrap_or(0);
             match bytes[at] {
                 b'{' | b'[' => {
-                    // The items of a list are read under the list's own name.
+                    // The items of a list have the key of the list.
                     let name = key.take().or_else(|| {
                         (bytes[at] == b'[')
                             .then(|| tree.nodes[node].key.clone())
@@ -443,7 +445,7 @@ impl JsonOutline {
         false
     }
 
-    /// Returns the ids of the call whose arguments hold this node.
+    /// Returns the ids of the call whose arguments contain this node.
     fn enclosing_call_ids(&self, text: &str, node: usize) -> Vec<String> {
         let mut at = Some(node);
         for _ in 0..CALL_ID_LEVELS_MAX {
@@ -461,7 +463,7 @@ impl JsonOutline {
                     _ => {}
                 }
             }
-            // A message has an id too; only a call also has the name of a tool.
+            // A message also has an id; only a call has the name of a tool as well.
             ids.extend(id.filter(|_| is_named));
             if !ids.is_empty() {
                 return ids;
@@ -514,12 +516,14 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_found_by_its_call() {
+    fn the_result_of_a_withheld_call_is_replaced() {
         check(
             concat!(
-                r#"{"type":"assistant","message":{"id":"msg_1","content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"cat .env"}}]}}"#,
+                r#"{"type":"assistant","message":{"id":"msg_1","content":[{"type":"tool_use","#,
+                r#""id":"toolu_1","name":"Bash","input":{"command":"cat .env"}}]}}"#,
                 "\n",
-                r#"{"type":"user","uuid":"u","message":{"content":[{"tool_use_id":"toolu_1","type":"tool_result","content":"FOO=marker\nX=1"}]},"toolUseResult":"n"}"#,
+                r#"{"type":"user","uuid":"u","message":{"content":[{"tool_use_id":"toolu_1","#,
+                r#""type":"tool_result","content":"FOO=marker\nX=1"}]},"toolUseResult":"n"}"#,
                 "\n",
             ),
             &["marker"],
@@ -527,11 +531,15 @@ mod tests {
         );
         check(
             concat!(
-                r#"{"type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{\"command\":[\"bash\",\"-lc\",\"sed -n 4p ./.env\"]}","call_id":"call_1"}}"#,
+                r#"{"type":"response_item","payload":{"type":"function_call","name":"shell","#,
+                r#""arguments":"{\"command\":[\"bash\",\"-lc\",\"sed -n 4p ./.env\"]}","#,
+                r#""call_id":"call_1"}}"#,
                 "\n",
-                r#"{"type":"event_msg","payload":{"type":"exec_command_end","call_id":"call_1","aggregated_output":"FOO=marker\n"}}"#,
+                r#"{"type":"event_msg","payload":{"type":"exec_command_end","call_id":"call_1","#,
+                r#""aggregated_output":"FOO=marker\n"}}"#,
                 "\n",
-                r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"call_1","output":"{\"output\":\"FOO=marker\"}"}}"#,
+                r#"{"type":"response_item","payload":{"type":"function_call_output","#,
+                r#""call_id":"call_1","output":"{\"output\":\"FOO=marker\"}"}}"#,
                 "\n",
             ),
             &["marker"],
@@ -540,14 +548,20 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_the_path_goes() {
+    fn strings_beside_a_withheld_path_are_replaced() {
         check(
-            r#"{"a":"keep this","toolUseResult":{"type":"text","file":{"content":"FOO=marker","filePath":"/p/.env","numLines":1}}}"#,
+            concat!(
+                r#"{"a":"keep this","toolUseResult":{"type":"text","file":{"#,
+                r#""content":"FOO=marker","filePath":"/p/.env","numLines":1}}}"#,
+            ),
             &["marker"],
             &["keep this", "/p/.env", "\"numLines\":1"],
         );
         check(
-            r#"{"payload":{"type":"patch_apply_begin","call_id":"c","changes":{"/p/.env":{"add":{"content":"FOO=marker"}},"/p/a.rs":{"add":{"content":"keep"}}}}}"#,
+            concat!(
+                r#"{"payload":{"type":"patch_apply_begin","call_id":"c","changes":{"/p/.env":{"#,
+                r#""add":{"content":"FOO=marker"}},"/p/a.rs":{"add":{"content":"keep"}}}}}"#,
+            ),
             &["marker"],
             &["keep"],
         );
@@ -564,27 +578,33 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_writes_the_file_goes() {
+    fn a_command_that_writes_a_withheld_file_is_replaced() {
         check(
-            r#"{"id":"t1","name":"Bash","input":{"command":"cat > .env <<EOF\nFOO=marker\nEOF","description":"write it"}}"#,
+            concat!(
+                r#"{"id":"t1","name":"Bash","input":{"command":"cat > .env "#,
+                r#"<<EOF\nFOO=marker\nEOF","description":"write it"}}"#,
+            ),
             &["marker"],
             &["write it"],
         );
     }
 
     #[test]
-    fn copies_of_a_withheld_text_go() {
+    fn copies_of_a_withheld_text_are_replaced() {
         let mut filter = LogFilter::default();
         filter.add_credentials("     1→FOO=marker\n     2→BAR=other");
         filter.add_outside("first line of the file\nsecond line of the file");
         let log = concat!(
-            r#"{"a":"said:\nFOO=marker\nend","b":"first line of the file\nsecond line of the file","c":"a long text that says: first line of the file"}"#,
+            r#"{"a":"said:\nFOO=marker\nend","b":"first line of the file\nsecond line of "#,
+            r#"the file","c":"a long text that says: first line of the file"}"#,
             "\n"
         );
         assert_eq!(
             filter.apply(&CaptureScope::default(), log.to_owned()),
             concat!(
-                r#"{"a":"said:\n[not kept: a file that holds credentials, 10 bytes]\nend","b":"[not kept: a file outside the workspace, 46 bytes]","c":"a long text that says: first line of the file"}"#,
+                r#"{"a":"said:\n[not kept: a file that holds credentials, 10 bytes]\nend","b":"["#,
+                r#"not kept: a file outside the workspace, 46 bytes]","#,
+                r#""c":"a long text that says: first line of the file"}"#,
                 "\n"
             )
         );

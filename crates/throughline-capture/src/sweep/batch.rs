@@ -1,8 +1,8 @@
 //! Makes batches for the store of what was read from a source.
 //!
-//! A batch holds the changes to sessions, the records, the usage and, if the archive is on, the text
-//! of the log. The scope is applied here: sessions of denied workspaces are dropped, and texts that
-//! must not be kept are withheld from the messages and from the log.
+//! A batch holds the changes to sessions, the records, the usage and, if the archive is on, the
+//! text of the log. The scope is applied here: sessions of denied workspaces are dropped, and texts
+//! that must not be kept are withheld from the messages and from the log.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
