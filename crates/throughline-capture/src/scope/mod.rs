@@ -2,14 +2,15 @@
 //! the session's workspace, and everything in denied workspaces.
 //!
 //! [`call`] decides for each tool call whether its arguments and its output are withheld;
-//! [`quotes`] does the same for texts that quote files. [`withheld`] applies both to messages,
-//! [`archive`] to the agent's own log. A placeholder takes the place of a withheld text, so it
-//! stays visible that a file was read.
+//! [`quotes`] does the same for texts that quote files. [`message_filter`] applies both to
+//! messages, [`log_filter`] to the agent's own log. A placeholder takes the place of a withheld
+//! text, so it stays visible that a file was read.
 
-pub(crate) mod archive;
 mod call;
+mod json_outline;
+pub(crate) mod log_filter;
+pub(crate) mod message_filter;
 mod quotes;
-pub(crate) mod withheld;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -211,7 +212,7 @@ impl store::ImportScope for CaptureScope {
     }
 
     fn log_filter(&self) -> store::LogPieceFilter<'_> {
-        let mut filter = archive::LogFilter::default();
+        let mut filter = log_filter::LogFilter::default();
         Box::new(move |text| filter.apply(self, text))
     }
 
@@ -275,7 +276,7 @@ fn matches_wildcard(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::withheld::MessageFilter;
+    use super::message_filter::MessageFilter;
     use super::*;
     use memory::{Block, Flavor, Message, MessageId, Origin, Role, SessionId, ToolResult};
 

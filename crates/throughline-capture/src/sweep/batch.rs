@@ -21,8 +21,8 @@ use store::{
 use super::access::SourceAccess;
 use super::in_flight::InFlightBytes;
 use super::report::ChunkCounts;
-use crate::scope::archive::LogFilter;
-use crate::scope::withheld::{self, MessageFilter};
+use crate::scope::log_filter::LogFilter;
+use crate::scope::message_filter::{MessageFilter, secret_values};
 use crate::tail::SourceChunk;
 use crate::{Source, SourceFormat};
 
@@ -162,7 +162,7 @@ impl<'a> BatchBuilder<'a> {
     fn register_withheld(&mut self) {
         let withheld = self.message_filter.take_withheld();
         for (session, text) in withheld.credentials {
-            let values = withheld::secret_values(&text);
+            let values = secret_values(&text);
             self.sanitizer.withhold_values(&session, &values);
             self.log_filter.add_credentials(&text);
         }

@@ -7,9 +7,9 @@
 //! other bytes.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
-use super::withheld::strip_line_number;
+use super::json_outline::JsonOutline;
+use super::message_filter::strip_line_number;
 use super::{CaptureScope, WithholdReason, placeholder};
 use crate::tools;
 
@@ -75,8 +75,7 @@ impl LogFilter {
             .iter()
             .filter(|unit| scope.may_name_never_captured(unit))
         {
-            let tree = JsonOutline::parse(unit);
-            self.collect_calls(scope, &tree, unit);
+            self.collect_calls(scope, &JsonOutline::parse(unit));
         }
         let mut kept = String::with_capacity(text.len());
         for unit in units {
@@ -97,28 +96,25 @@ impl LogFilter {
     }
 
     /// Collects the calls of a line that name never-captured files. Their results follow later.
-    fn collect_calls(&mut self, scope: &CaptureScope, tree: &JsonOutline, text: &str) {
-        for leaf in &tree.strings {
-            let key = tree.key_text(text, leaf.key.as_ref());
+    fn collect_calls(&mut self, scope: &CaptureScope, outline: &JsonOutline<'_>) {
+        for string in &outline.strings {
+            let key = outline.key(string);
             let is_arguments = ["arguments", "input", "args", "rawinput", "parameters"]
                 .contains(&tools::normalize_key(key).as_str());
             let is_command = tools::is_command_key(key);
             if !is_arguments && !is_command && !tools::is_path_key(key) {
                 continue;
             }
-            let value = decode_string(&text[leaf.range.clone()]);
-            let names_never = if tools::is_path_key(key) {
+            let value = outline.value(string);
+            let names_never_captured = if tools::is_path_key(key) {
                 scope.is_never_captured(&value)
             } else {
                 let tool = if is_command { "bash" } else { "" };
-                let files = tools::call_files(tool, &value);
-                files
-                    .named
-                    .iter()
-                    .any(|name| scope.names_never_captured(name))
+                let mut named = tools::call_files(tool, &value).named.into_iter();
+                named.any(|name| scope.names_never_captured(&name))
             };
-            if names_never {
-                for call in tree.enclosing_call_ids(text, leaf.node) {
+            if names_never_captured {
+                for call in enclosing_call_ids(outline, string.node) {
                     self.calls.insert(call, WithholdReason::Credentials);
                 }
             }
@@ -127,22 +123,29 @@ impl LogFilter {
 
     /// Returns JSON without what is withheld, or `None` if nothing is.
     fn filter_json(&self, scope: &CaptureScope, text: &str, depth: usize) -> Option<String> {
-        let tree = JsonOutline::parse(text);
-        let marks = self.flag_nodes(scope, &tree, text);
+        let outline = JsonOutline::parse(text);
+        let flags = self.flag_nodes(scope, &outline);
         let mut kept = String::new();
         let mut copied = 0;
-        for leaf in &tree.strings {
-            let raw = &text[leaf.range.clone()];
-            let key = tree.key_text(text, leaf.key.as_ref());
-            let value = decode_string(raw);
-            let Some(new) =
-                self.filter_string(scope, &tree, &marks, (leaf.node, key), &value, depth)
-            else {
+        for string in &outline.strings {
+            let key = outline.key(string);
+            let mut flags_of_string = flags[string.node];
+            // The arguments of a withheld call stay; only its answer is replaced.
+            if flags_of_string.withheld_answer.is_some()
+                && (is_input_key(key)
+                    || outline
+                        .enclosing(string.node)
+                        .any(|node| flags[node].is_input))
+            {
+                flags_of_string.withheld_answer = None;
+            }
+            let value = outline.value(string);
+            let Some(new) = self.filter_string(scope, flags_of_string, key, &value, depth) else {
                 continue;
             };
-            kept.push_str(&text[copied..leaf.range.start]);
+            kept.push_str(&text[copied..string.range.start]);
             kept.push_str(&serde_json::Value::String(new).to_string());
-            copied = leaf.range.end;
+            copied = string.range.end;
         }
         if copied == 0 {
             return None;
@@ -152,59 +155,53 @@ impl LogFilter {
     }
 
     /// Decides for each object whether all of its strings are withheld.
-    fn flag_nodes(&self, scope: &CaptureScope, tree: &JsonOutline, text: &str) -> Vec<NodeFlags> {
-        let mut marks = vec![NodeFlags::default(); tree.nodes.len()];
-        for (at, node) in tree.nodes.iter().enumerate() {
-            let key = tree.key_text(text, node.key.as_ref());
-            marks[at].is_input = is_input_key(key);
+    fn flag_nodes(&self, scope: &CaptureScope, outline: &JsonOutline<'_>) -> Vec<NodeFlags> {
+        let flags_of_key = |key: &str| NodeFlags {
+            is_input: is_input_key(key),
             // Some agents write a map from paths to changes, so the key of an object may be a path.
-            marks[at].names_never_captured = key.contains('.') && scope.is_never_captured(key);
-        }
-        for leaf in &tree.strings {
-            let key = tree.key_text(text, leaf.key.as_ref());
-            let raw = &text[leaf.range.clone()];
-            if tools::is_path_key(key) && scope.is_never_captured(&decode_string(raw)) {
-                marks[leaf.node].names_never_captured = true;
+            names_never_captured: key.contains('.') && scope.is_never_captured(key),
+            withheld_answer: None,
+        };
+        let mut flags: Vec<_> = outline.node_keys().map(flags_of_key).collect();
+        for string in &outline.strings {
+            let key = outline.key(string);
+            if tools::is_path_key(key) && scope.is_never_captured(&outline.value(string)) {
+                flags[string.node].names_never_captured = true;
             }
             if is_id_key(key)
                 && !self.calls.is_empty()
-                && let Some(reason) = self.calls.get(decode_string(raw).as_str())
+                && let Some(reason) = self.calls.get(outline.value(string).as_str())
             {
-                marks[leaf.node].withheld_answer = Some(*reason);
+                flags[string.node].withheld_answer = Some(*reason);
             }
         }
         // Parents come before their children, so one pass is enough to inherit the flags.
-        for at in 0..marks.len() {
-            let Some(parent) = tree.nodes[at].parent else {
+        for node in 0..flags.len() {
+            let Some(parent) = outline.parent(node) else {
                 continue;
             };
-            let above = marks[parent];
-            marks[at].names_never_captured |= above.names_never_captured;
-            if !marks[at].is_input {
-                marks[at].withheld_answer = marks[at].withheld_answer.or(above.withheld_answer);
+            let inherited = flags[parent];
+            let flags = &mut flags[node];
+            flags.names_never_captured |= inherited.names_never_captured;
+            if !flags.is_input {
+                flags.withheld_answer = flags.withheld_answer.or(inherited.withheld_answer);
             }
         }
-        marks
+        flags
     }
 
     fn filter_string(
         &self,
         scope: &CaptureScope,
-        tree: &JsonOutline,
-        marks: &[NodeFlags],
-        (node, key): (usize, &str),
+        flags: NodeFlags,
+        key: &str,
         value: &str,
         depth: usize,
     ) -> Option<String> {
         if value.trim().is_empty() || is_neutral_key(key, value) {
             return None;
         }
-        let mut removed = Vec::new();
-        let node_mark = marks.get(node).copied().unwrap_or_default();
-        let in_input = is_input_key(key) || tree.is_below_input(marks, node);
-        if let Some(reason) = node_mark.withheld_answer
-            && !in_input
-        {
+        if let Some(reason) = flags.withheld_answer {
             return Some(placeholder(reason, value.len()));
         }
         if depth < NESTING_MAX
@@ -213,12 +210,10 @@ impl LogFilter {
         {
             return Some(inner);
         }
-        if let Some(kept) =
-            scope.withhold_argument(value, key, node_mark.names_never_captured, &mut removed)
-        {
-            return Some(self.filter_plain_text(scope, &kept).unwrap_or(kept));
-        }
-        self.filter_plain_text(scope, value)
+        let of_never = flags.names_never_captured;
+        let argument = scope.withhold_argument(value, key, of_never, &mut Vec::new());
+        let text = argument.as_deref().unwrap_or(value);
+        self.filter_plain_text(scope, text).or(argument)
     }
 
     /// Returns a text without the lines that are withheld, or `None` if it has none.
@@ -237,10 +232,8 @@ impl LogFilter {
         let mut kept = String::with_capacity(text.len());
         for line in text.split_inclusive('\n') {
             if is_withheld(line) {
-                kept.push_str(&placeholder(
-                    WithholdReason::Credentials,
-                    line.trim_end().len(),
-                ));
+                let length = line.trim_end().len();
+                kept.push_str(&placeholder(WithholdReason::Credentials, length));
                 kept.extend(line.ends_with('\n').then_some('\n'));
             } else {
                 kept.push_str(line);
@@ -331,166 +324,39 @@ fn is_neutral_key(key: &str, value: &str) -> bool {
         || key == "tool"
 }
 
-/// Decodes a JSON string with its quotes. A damaged string stays encoded.
-fn decode_string(raw: &str) -> String {
-    serde_json::from_str(raw).unwrap_or_else(|_| raw.trim_matches('"').to_owned())
+/// Returns the ids of the call whose arguments contain this node.
+fn enclosing_call_ids(outline: &JsonOutline<'_>, node: usize) -> Vec<String> {
+    for node in outline.enclosing(node).take(CALL_ID_LEVELS_MAX) {
+        let mut ids = Vec::new();
+        let (mut id, mut is_named) = (None, false);
+        for string in outline.strings.iter().filter(|string| string.node == node) {
+            match tools::normalize_key(outline.key(string)).as_str() {
+                "callid" | "tooluseid" | "toolcallid" | "toolid" | "functioncallid" => {
+                    ids.push(outline.value(string));
+                }
+                "id" => id = Some(outline.value(string)),
+                "name" | "tool" | "toolname" | "function" => is_named = true,
+                _ => {}
+            }
+        }
+        // A message also has an id; only a call has the name of a tool as well.
+        ids.extend(id.filter(|_| is_named));
+        if !ids.is_empty() {
+            return ids;
+        }
+    }
+    Vec::new()
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// What is known about the strings of an object.
+#[derive(Clone, Copy, Debug)]
 struct NodeFlags {
     /// The object, or one around it, names a never-captured file.
     names_never_captured: bool,
     /// The object answers a call whose output is withheld.
     withheld_answer: Option<WithholdReason>,
-    /// The object holds the arguments of a call.
+    /// The strings are arguments of a call.
     is_input: bool,
-}
-
-/// The positions of the strings in a JSON text, and the objects that contain them.
-#[derive(Debug, Default)]
-struct JsonOutline {
-    nodes: Vec<JsonNode>,
-    strings: Vec<JsonString>,
-}
-
-#[derive(Debug)]
-struct JsonNode {
-    parent: Option<usize>,
-    key: Option<Range<usize>>,
-}
-
-#[derive(Debug)]
-struct JsonString {
-    /// The position in the text, including the quotes.
-    range: Range<usize>,
-    key: Option<Range<usize>>,
-    node: usize,
-}
-
-impl JsonOutline {
-    /// Parses a JSON text. Of damaged text it finds the strings before and after the damage.
-    fn parse(text: &str) -> Self {
-        let bytes = text.as_bytes();
-        let mut tree = Self::default();
-        tree.nodes.push(JsonNode {
-            parent: None,
-            key: None,
-        });
-        let mut open: Vec<usize> = vec![0];
-        let mut key: Option<Range<usize>> = None;
-        let mut at = 0;
-        while at < bytes.len() {
-            let node = open.last().copied().unwrap_or(0);
-            match bytes[at] {
-                b'{' | b'[' => {
-                    // The items of a list have the key of the list.
-                    let name = key.take().or_else(|| {
-                        (bytes[at] == b'[')
-                            .then(|| tree.nodes[node].key.clone())
-                            .flatten()
-                    });
-                    tree.nodes.push(JsonNode {
-                        parent: Some(node),
-                        key: name,
-                    });
-                    open.push(tree.nodes.len() - 1);
-                    at += 1;
-                }
-                b'}' | b']' => {
-                    if open.len() > 1 {
-                        open.pop();
-                    }
-                    key = None;
-                    at += 1;
-                }
-                b',' => {
-                    key = None;
-                    at += 1;
-                }
-                b'"' => {
-                    let end = string_end(bytes, at);
-                    let after = end + leading_spaces(&bytes[end..]);
-                    if bytes.get(after) == Some(&b':') {
-                        key = Some(at + 1..end.saturating_sub(1).max(at + 1));
-                        at = after + 1;
-                        continue;
-                    }
-                    let name = key.take().or_else(|| tree.nodes[node].key.clone());
-                    tree.strings.push(JsonString {
-                        range: at..end,
-                        key: name,
-                        node,
-                    });
-                    at = end;
-                }
-                _ => at += 1,
-            }
-        }
-        tree
-    }
-
-    fn key_text<'t>(&self, text: &'t str, key: Option<&Range<usize>>) -> &'t str {
-        key.and_then(|key| text.get(key.clone()))
-            .unwrap_or_default()
-    }
-
-    fn is_below_input(&self, marks: &[NodeFlags], node: usize) -> bool {
-        let mut at = Some(node);
-        while let Some(node) = at {
-            if marks.get(node).is_some_and(|mark| mark.is_input) {
-                return true;
-            }
-            at = self.nodes[node].parent;
-        }
-        false
-    }
-
-    /// Returns the ids of the call whose arguments contain this node.
-    fn enclosing_call_ids(&self, text: &str, node: usize) -> Vec<String> {
-        let mut at = Some(node);
-        for _ in 0..CALL_ID_LEVELS_MAX {
-            let Some(node) = at else { break };
-            let mut ids = Vec::new();
-            let (mut id, mut is_named) = (None, false);
-            for leaf in self.strings.iter().filter(|leaf| leaf.node == node) {
-                let key = tools::normalize_key(self.key_text(text, leaf.key.as_ref()));
-                match key.as_str() {
-                    "callid" | "tooluseid" | "toolcallid" | "toolid" | "functioncallid" => {
-                        ids.push(decode_string(&text[leaf.range.clone()]));
-                    }
-                    "id" => id = Some(decode_string(&text[leaf.range.clone()])),
-                    "name" | "tool" | "toolname" | "function" => is_named = true,
-                    _ => {}
-                }
-            }
-            // A message also has an id; only a call has the name of a tool as well.
-            ids.extend(id.filter(|_| is_named));
-            if !ids.is_empty() {
-                return ids;
-            }
-            at = self.nodes[node].parent;
-        }
-        Vec::new()
-    }
-}
-
-fn string_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
-fn leading_spaces(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .take_while(|byte| byte.is_ascii_whitespace())
-        .count()
 }
 
 #[cfg(test)]
