@@ -150,9 +150,9 @@ fn walk_starts<'a>(adapters: &[&'a Adapter], roots: &[Root]) -> Vec<WalkStart<'a
     all
 }
 
-/// Agents whose names are not ordinary folder names. A folder with such a name, or with a dot before
-/// an agent's name, shows that a root is a collection of agents' homes; only then are folders such as
-/// `pi` and `continue` taken for homes too.
+/// Agents whose names are not ordinary folder names. A folder with such a name, or with a dot
+/// before an agent's name, shows that a root is a collection of agents' homes; only then are
+/// folders such as `pi` and `continue` taken for homes too.
 const UNAMBIGUOUS_NAMES: &[Flavor] = &[
     Flavor::Claude,
     Flavor::Codex,
@@ -162,8 +162,8 @@ const UNAMBIGUOUS_NAMES: &[Flavor] = &[
     Flavor::Copilot,
 ];
 
-/// Returns the folders to walk below a root, each with its adapters. A root with folders named after
-/// agents (`claude`, `.codex`) is a collection of their homes, and only those are walked.
+/// Returns the folders to walk below a root, each with its adapters. A root with folders named
+/// after agents (`claude`, `.codex`) is a collection of their homes, and only those are walked.
 fn agent_homes<'a>(adapters: &[&'a Adapter], root: &Path) -> Vec<(PathBuf, Vec<&'a Adapter>)> {
     let mut homes = Vec::new();
     let mut is_collection = false;

@@ -1,7 +1,7 @@
-//! Which repository a folder belongs to, read from git's own files.
+//! Finds the repository that a folder belongs to, from git's own files.
 //!
-//! No `git` is started: the few files that matter (`.git`, `commondir`, `config`) have had the same
-//! form for twenty years.
+//! This does not run `git`: the few files that matter (`.git`, `commondir`, `config`) have had the
+//! same format for twenty years, and a sweep resolves thousands of folders.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,15 +10,15 @@ use std::path::{Component, Path, PathBuf};
 use memory::Workspace;
 use memory::workspace::normalize_remote;
 
-/// Resolves folders to workspaces, each once.
+/// Resolves folders to workspaces, and caches the results.
 #[derive(Debug, Default)]
 pub struct WorkspaceResolver {
     cache: HashMap<(String, Option<String>), Option<Workspace>>,
 }
 
 impl WorkspaceResolver {
-    /// Returns the workspace of a folder, or `None` when the text names no folder. `remote` is the
-    /// address that the log itself states, which holds even when the folder is long gone.
+    /// Returns the workspace of a folder, or `None` if the text names no folder. `remote` is the
+    /// repository address that the log states, which is valid even if the folder no longer exists.
     pub fn resolve(&mut self, cwd: &str, remote: Option<&str>) -> Option<Workspace> {
         let key = (cwd.to_owned(), remote.map(str::to_owned));
         self.cache
@@ -28,8 +28,8 @@ impl WorkspaceResolver {
     }
 }
 
-/// Returns the workspace around a folder of this machine. A path that names no folder stands for
-/// itself, and so for a workspace that nobody has worked in.
+/// Returns the workspace of a folder on this machine. A path that names no folder becomes a
+/// workspace of its own, which has no sessions.
 pub fn workspace_of(folder: &Path) -> Workspace {
     let path = folder.to_string_lossy().into_owned();
     resolve(&path, None).unwrap_or_else(|| Workspace {
@@ -40,8 +40,8 @@ pub fn workspace_of(folder: &Path) -> Workspace {
 
 fn resolve(cwd: &str, remote: Option<&str>) -> Option<Workspace> {
     let stated = remote.and_then(normalize_remote);
-    // Only an absolute path says where the folder lies on this machine. Any other one would be
-    // resolved against the folder of this process, and sessions of other machines would become
+    // Only an absolute path names a folder on this machine. Any other path would be resolved
+    // against the working directory of this process, and sessions of other machines would become
     // sessions of the repository in which the sweep happens to run.
     if !Path::new(cwd).is_absolute() {
         let root = folder_of_another_machine(cwd)?;
@@ -61,8 +61,9 @@ fn resolve(cwd: &str, remote: Option<&str>) -> Option<Workspace> {
     Some(Workspace { key, root })
 }
 
-/// Normalizes a folder that is not an absolute path here: a Windows path on Unix, or a relative
-/// one. Both separators count, and a drive letter is upper case, so that one folder has one name.
+/// Normalizes a folder that is not an absolute path on this machine: a Windows path on Unix, or a
+/// relative path. It accepts both separators and writes the drive letter in upper case, so that
+/// each folder has one name.
 fn folder_of_another_machine(cwd: &str) -> Option<String> {
     let cwd = cwd.trim().replace('\\', "/");
     // A Unix path on Windows, and a network share, keep the slashes they begin with.
@@ -94,8 +95,8 @@ struct GitRepository {
     remote: Option<String>,
 }
 
-/// Looks for the repository that holds a folder. Folders that are gone are looked for in what is
-/// left of their parents.
+/// Finds the repository that holds a folder. If the folder no longer exists, its parents are
+/// searched all the same.
 fn find_repository(folder: &Path) -> Option<GitRepository> {
     for root in folder.ancestors() {
         let dot_git = root.join(".git");
@@ -127,14 +128,14 @@ fn find_repository(folder: &Path) -> Option<GitRepository> {
     None
 }
 
-/// Reads a `.git` file: `gitdir: path`.
+/// Reads a `.git` file, which a worktree has: `gitdir: path`.
 fn read_gitdir_file(dot_git: &Path) -> Option<PathBuf> {
     let text = fs::read_to_string(dot_git).ok()?;
     let target = text.strip_prefix("gitdir:")?.trim();
     Some(normalize_lexically(&dot_git.parent()?.join(target)))
 }
 
-/// Returns the address of `origin`, else of `upstream`, else of the first remote.
+/// Returns the address of `origin`, or else of `upstream`, or else of the first remote.
 fn preferred_remote(config: &str) -> Option<String> {
     let mut remotes: Vec<(String, String)> = Vec::new();
     let mut section = None;
@@ -157,8 +158,8 @@ fn preferred_remote(config: &str) -> Option<String> {
     normalize_remote(url)
 }
 
-/// Resolves `.` and `..` without asking the disk: the folder may be gone.
-fn normalize_lexically(path: &Path) -> PathBuf {
+/// Resolves `.` and `..` without the file system, because the path may no longer exist.
+pub(crate) fn normalize_lexically(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_and_subfolders_are_one() {
+    fn clones_and_subfolders_share_a_workspace() {
         let dir = tempfile::tempdir().unwrap();
         for clone in ["a", "b"] {
             repository(&dir.path().join(clone), ORIGIN);
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn worktrees_are_their_repository() {
+    fn worktrees_belong_to_their_repository() {
         let dir = tempfile::tempdir().unwrap();
         let main = dir.path().join("main");
         repository(&main, "");
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_folder_is_itself_and_a_named_remote_counts_most() {
+    fn a_plain_folder_is_its_own_workspace_and_a_stated_remote_wins() {
         assert_eq!(key(Path::new("/nowhere/at/../all/")), "/nowhere/all");
         let named = WorkspaceResolver::default()
             .resolve("/nowhere", Some("https://github.com/acme/widgets"));
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(found, root, "{cwd}");
     }
 
-    /// Tests run inside this project's own repository, which must not attract these folders.
+    /// The tests run inside a git repository, which must not claim these folders.
     #[test]
     fn a_folder_that_is_not_absolute_here_is_a_workspace_of_its_own() {
         check_elsewhere("D:\\oh-my-posh", Some("D:/oh-my-posh"));

@@ -1,9 +1,10 @@
-//! What agents tell a hook, and what may be answered.
+//! The payloads that agents send to hooks, and the answers they accept.
 //!
-//! [`read`] turns a payload into a [`HookEvent`]: [`wire`] mirrors the fields of all agents at once, and
-//! the [`Dialect`] that recognises the payload says what its event means. [`HookAnswer::write`] turns an
-//! answer into that agent's words. Each agent's dialect is one file, `flavor/<agent>/hook.rs`, and one
-//! line in [`DIALECTS`].
+//! [`parse_payload`] turns a payload into a [`HookEvent`]: [`wire`] mirrors the fields of all
+//! agents at once, and the [`Dialect`] that recognises the payload decides what its event means.
+//! [`HookAnswer::render`] turns an answer into that agent's format. Each agent's dialect is one
+//! file, `flavor/<agent>/hook.rs`, and one line in [`DIALECTS`]. What the answer says is not
+//! decided here.
 
 pub mod wire;
 
@@ -16,8 +17,8 @@ use thiserror::Error;
 pub use self::wire::HookPayload;
 use crate::flavor::{claude, codex, copilot, cursor, gemini, grok, opencode};
 
-/// Every agent whose hooks we understand. The first that recognises a payload reads it; Claude Code,
-/// whose payloads others imitate, comes last.
+/// All supported hook formats. The first dialect that recognises a payload parses it. Claude Code
+/// comes last, because other agents imitate its payloads.
 pub const DIALECTS: &[&dyn Dialect] = &[
     &opencode::hook::OpencodeHooks,
     &grok::hook::GrokHooks,
@@ -28,33 +29,33 @@ pub const DIALECTS: &[&dyn Dialect] = &[
     &claude::hook::ClaudeHooks,
 ];
 
-/// How one agent speaks to its hooks.
+/// The hook format of one agent.
 pub trait Dialect: Sync + fmt::Debug {
     fn flavor(&self) -> Flavor;
 
-    /// Says whether a payload cannot be another agent's.
+    /// Says whether this agent, and no other, sends such a payload.
     fn recognises(&self, wire: &HookPayload, hints: &HookHints) -> bool;
 
-    /// Returns what an event of this name is.
+    /// Returns what an event with this name means.
     fn event_kind(&self, name: &str, wire: &mut HookPayload) -> HookKind;
 
-    /// Says whether the agent puts what is answered to an event before its model.
+    /// Says whether the agent passes the answer to such an event on to its model.
     fn accepts_context(&self, kind: &HookKind) -> bool;
 
-    /// Returns the answer that carries a context.
+    /// Returns an answer that carries a context.
     fn render_context(&self, event: &HookEvent, context: &str) -> String;
 
-    /// Returns the answer that carries none; most agents take silence.
+    /// Returns an answer that carries nothing; most agents accept no output at all.
     fn empty_answer(&self) -> &'static str {
         ""
     }
 
-    /// Returns the event with which the notes of a compacted conversation are given back.
+    /// Returns the event whose answer gives the notes of a compacted conversation back.
     fn notes_carrier(&self) -> NotesCarrier {
         NotesCarrier::SessionStart
     }
 
-    /// Returns how much text the agent takes before it cuts it off.
+    /// Returns how much text the agent accepts before it truncates it.
     fn context_limit(&self) -> ContextLimit {
         ContextLimit::default()
     }
@@ -63,33 +64,33 @@ pub trait Dialect: Sync + fmt::Debug {
 /// The first event after a compaction whose answer reaches the agent's model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotesCarrier {
-    /// The agent starts the session anew, and says why.
+    /// The agent starts the session again, with compaction as the reason.
     SessionStart,
-    /// Nothing is heard until the next prompt.
+    /// No event comes before the next prompt.
     Prompt,
-    /// Prompts carry nothing, but the result of a tool does.
+    /// Answers to prompts do not reach the model, but answers to tool results do.
     ToolResult,
 }
 
-/// What happened in an agent.
+/// An event in an agent.
 #[derive(Clone, Debug)]
 pub struct HookEvent {
     pub flavor: Flavor,
     pub dialect: &'static dyn Dialect,
-    /// As the agent calls it.
+    /// The name that the agent gives to the event.
     pub name: String,
     pub kind: HookKind,
     pub session: Option<SessionId>,
     /// The log of the session, or of the subagent that has just ended.
     pub transcript: Option<PathBuf>,
     pub cwd: Option<PathBuf>,
-    /// Set when it happened in a subagent, and not in the session itself.
+    /// The id of the subagent, if the event did not happen in the session itself.
     pub subagent: Option<String>,
-    /// Names the prompt that it belongs to.
+    /// The id of the prompt that the event belongs to.
     pub prompt_id: Option<String>,
-    /// Names the tool call that it belongs to.
+    /// The id of the tool call that the event belongs to.
     pub call_id: Option<String>,
-    /// The last prompt, where an event that is no prompt names it.
+    /// The last prompt, if another event than a prompt carries it.
     pub last_prompt: Option<String>,
 }
 
@@ -100,16 +101,13 @@ pub enum HookKind {
     },
     Prompt {
         text: String,
-        /// The agent itself says that no person sent it.
+        /// The agent says that no person sent the prompt.
         automatic: bool,
     },
     ToolBefore,
     ToolAfter,
     PreCompact,
-    PostCompact {
-        /// What the agent's model wrote.
-        summary: Option<String>,
-    },
+    PostCompact,
     Stop,
     SessionEnd,
     SubagentStart,
@@ -118,7 +116,7 @@ pub enum HookKind {
 }
 
 impl HookKind {
-    /// Returns one word for the log.
+    /// Returns a short name for the log.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::SessionStart { .. } => "session-start",
@@ -126,7 +124,7 @@ impl HookKind {
             Self::ToolBefore => "tool-before",
             Self::ToolAfter => "tool-after",
             Self::PreCompact => "pre-compact",
-            Self::PostCompact { .. } => "post-compact",
+            Self::PostCompact => "post-compact",
             Self::Stop => "stop",
             Self::SessionEnd => "session-end",
             Self::SubagentStart => "subagent-start",
@@ -141,9 +139,9 @@ impl HookKind {
 pub enum StartReason {
     New,
     Resumed,
-    /// The conversation before it was put away.
+    /// The user cleared the conversation before it.
     Cleared,
-    /// The conversation was made shorter.
+    /// The conversation was compacted.
     Compacted,
 }
 
@@ -158,7 +156,7 @@ impl StartReason {
     }
 }
 
-/// How much text an agent takes.
+/// How much text an agent accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextLimit {
     pub chars: usize,
@@ -166,7 +164,7 @@ pub struct ContextLimit {
 }
 
 impl Default for ContextLimit {
-    /// Claude Code takes 10,000 characters; agents that name no limit get no more.
+    /// Claude Code accepts 10,000 characters. Agents that document no limit get no more than that.
     fn default() -> Self {
         Self {
             chars: 9_000,
@@ -177,38 +175,38 @@ impl Default for ContextLimit {
 
 impl ContextLimit {
     pub fn fits(&self, text: &str) -> bool {
-        // Agents that count tokens guess at four bytes each.
-        let guessed = Tokens(text.len() as u64 / 4);
+        // Agents that limit tokens estimate them at four bytes each.
+        let agents_estimate = Tokens(text.len() as u64 / 4);
         text.chars().count() <= self.chars
-            && guessed <= self.tokens
+            && agents_estimate <= self.tokens
             && tokens::estimate(text) <= self.tokens
     }
 }
 
-/// What is known of a payload besides itself.
+/// What is known about a payload from outside of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookHints {
-    /// What the command line says.
+    /// The agent and the event that the hook's command line names.
     pub agent: Option<Flavor>,
     pub event: Option<String>,
-    /// What the environment says.
+    /// The agent that the environment variables point to.
     pub environment_agent: Option<Flavor>,
-    /// Where the hook was started.
+    /// The working directory of the hook.
     pub cwd: Option<PathBuf>,
 }
 
-/// Why a payload is not understood.
+/// Why a payload cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HookParseError {
     #[error("the payload is not a JSON object: {0}")]
     NotJson(String),
-    #[error("no agent that we know sends such a payload")]
+    #[error("unknown payload: no supported agent sends this format")]
     UnknownAgent,
-    #[error("the payload of {} does not say which event it is of", .0.name())]
+    #[error("the payload of {} names no event", .0.name())]
     MissingEvent(Flavor),
 }
 
-/// Reads what an agent handed to a hook.
+/// Parses what an agent passed to a hook.
 pub fn parse_payload(payload: &[u8], hints: &HookHints) -> Result<HookEvent, HookParseError> {
     let text = String::from_utf8_lossy(payload);
     let mut wire: HookPayload = serde_json::from_str(text.trim_start_matches('\u{feff}'))
@@ -231,14 +229,15 @@ pub fn parse_payload(payload: &[u8], hints: &HookHints) -> Result<HookEvent, Hoo
         subagent: wire.subagent().map(str::to_owned),
         prompt_id: wire.prompt_id().map(str::to_owned),
         call_id: wire.call_id().map(str::to_owned),
-        // The text of a prompt has been taken out already.
+        // For a prompt, `event_kind` has taken the text out already.
         last_prompt: wire.prompt.0.take(),
         name,
         kind,
     })
 }
 
-/// What the payload tells counts more than what we were told: Grok runs Claude Code's hooks too.
+/// Finds the dialect of a payload. The payload itself outweighs the hints: Grok also runs the hooks
+/// that were installed for Claude Code.
 fn find_dialect(wire: &HookPayload, hints: &HookHints) -> Option<&'static dyn Dialect> {
     let all = || DIALECTS.iter().copied();
     let hinted = |flavor: Flavor| all().find(|dialect| dialect.flavor() == flavor);
@@ -250,19 +249,15 @@ fn find_dialect(wire: &HookPayload, hints: &HookHints) -> Option<&'static dyn Di
         .or_else(|| all().find(|dialect| dialect.recognises(wire, hints)))
 }
 
-/// What a hook says to its agent.
+/// The answer of a hook to its agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookAnswer {
     pub context: Option<String>,
 }
 
 impl HookAnswer {
-    pub fn nothing() -> Self {
-        Self::default()
-    }
-
-    /// Returns what is printed. Context that the agent does not take, or that is too long for it, is
-    /// left out.
+    /// Returns the output of the hook. A context is left out if the agent does not accept one for
+    /// this event, or if it is too long for the agent.
     pub fn render(&self, event: &HookEvent) -> String {
         let dialect = event.dialect;
         match &self.context {

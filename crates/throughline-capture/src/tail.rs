@@ -276,8 +276,8 @@ impl TailReader {
         Ok(())
     }
 
-    /// Says whether a last line without a newline is read: it must be valid JSON, and the agent must
-    /// have stopped writing.
+    /// Says whether a last line without a newline is read: it must be valid JSON, and the agent
+    /// must have stopped writing.
     fn accepts_unterminated(&self, bytes: &[u8]) -> bool {
         let padding = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
         let text = bytes

@@ -14,7 +14,7 @@ use store::{Cursor, Store};
 
 use crate::flavor::adapter_for;
 use crate::scope::CaptureScope;
-use crate::scope::withheld::MessageFilter;
+use crate::scope::message_filter::MessageFilter;
 use crate::tail;
 use crate::{Adapter, InputLine, ParseOutput, Root, Source, SourceFormat, discover};
 

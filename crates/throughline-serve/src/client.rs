@@ -1,7 +1,7 @@
 //! The client of the daemon's sockets: one HTTP request, one response, no async runtime.
 //!
-//! [`send_request`] asks on behalf of a command and waits for the response. A [`HookCall`] is asked by
-//! a hook, which has a deadline: it may stop waiting, do other work, and wait again.
+//! [`send_request`] asks on behalf of a command and waits for the response. A [`HookCall`] is asked
+//! by a hook, which has a deadline: it may stop waiting, do other work, and wait again.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

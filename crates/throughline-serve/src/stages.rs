@@ -2,8 +2,8 @@
 //!
 //! [`run`] is the only executor: the daemon's schedule, the work that follows a hook, and the
 //! commands that do the same without a daemon all go through it, or through the function of the
-//! stage where they need its report. So every caller keeps the same rules, such as that an encrypted
-//! store gets no summary files.
+//! stage where they need its report. So every caller keeps the same rules, such as that an
+//! encrypted store gets no summary files.
 //!
 //! A stage finds its own work in the store and leaves its result there, so it may run at any time,
 //! run again, or be stopped. This module does not know when a stage is due.

@@ -97,7 +97,8 @@ fn grok_is_recognised_where_it_runs_claudes_hooks() {
     assert_eq!(event.flavor, Flavor::Grok);
 }
 
-/// As Copilot sends it from a plugin: with the time, as Gemini does, but without saying where its log lies.
+/// As Copilot sends it from a plugin: with the time, as Gemini does, but without saying where its
+/// log lies.
 #[test]
 fn copilot_with_a_plugin_is_not_taken_for_gemini() {
     let payload = br#"{"hook_event_name":"SessionStart","session_id":"s","cwd":"/work",

@@ -1,4 +1,4 @@
-//! The fields of hook payloads, of all agents and in both spellings.
+//! The fields of hook payloads, for all agents and in both spellings.
 
 use serde::Deserialize;
 
@@ -6,8 +6,8 @@ use crate::json::Lenient;
 
 type Text = Lenient<String>;
 
-/// A payload, as far as anybody asks for it. Everything else, such as a tool's output, is passed over
-/// unread.
+/// The fields of a payload that some dialect uses. All others, such as a tool's output, are
+/// ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct HookPayload {
@@ -40,7 +40,6 @@ pub struct HookPayload {
     pub(crate) source: Text,
     pub(crate) trigger: Text,
     pub(crate) timestamp: Text,
-    pub(crate) compact_summary: Text,
 
     pub(crate) prompt_id: Text,
     #[serde(rename = "promptId")]
@@ -102,13 +101,13 @@ impl HookPayload {
         first(&[&self.tool_use_id, &self.tool_use_id_camel])
     }
 
-    /// Says whether the session's log has this among the folders it lies in.
+    /// Says whether the path of the session's log has a folder with this name.
     pub(crate) fn is_transcript_under(&self, folder: &str) -> bool {
         self.transcript(false)
             .is_some_and(|path| path.split(['/', '\\']).any(|part| part == folder))
     }
 
-    /// Takes the prompt out.
+    /// Moves the prompt out of the payload.
     pub(crate) fn take_prompt(&mut self) -> String {
         self.prompt.0.take().unwrap_or_default()
     }

@@ -1,4 +1,5 @@
-//! What of a tool call and its result is withheld: one decision for every agent and every tool.
+//! Decides what is withheld of a tool call and its result, in the same way for every agent and
+//! tool.
 
 use memory::command::{self, CallFiles};
 use memory::{ToolResult, ToolUse};
@@ -8,8 +9,8 @@ use super::{CaptureScope, WithholdReason, placeholder};
 use crate::tools;
 
 impl CaptureScope {
-    /// Decides whether the output of a call is withheld. `root` is the session's workspace, `cwd`
-    /// the folder in which the call ran.
+    /// Returns why the output of a call is withheld, or `None` if it is not. `root` is the
+    /// session's workspace, `cwd` the folder in which the call ran.
     pub(crate) fn output_reason(
         &self,
         files: &CallFiles,
@@ -29,8 +30,8 @@ impl CaptureScope {
         is_outside.then_some(WithholdReason::Outside)
     }
 
-    /// Returns the arguments of a call without what they put into never-captured files, or `None`
-    /// when nothing is withheld. What was left out is added to `removed`.
+    /// Returns the arguments of a call without what they write to never-captured files, or `None`
+    /// if nothing is withheld. The withheld texts are added to `removed`.
     pub(crate) fn withhold_input(
         &self,
         call: &ToolUse,
@@ -56,7 +57,8 @@ impl CaptureScope {
         (removed.len() > before).then_some(input)
     }
 
-    /// Returns a text that is JSON or plain without what it quotes of never-captured files.
+    /// Returns a text, which may be JSON, without what it quotes of never-captured files, or `None`
+    /// if nothing is withheld.
     pub(crate) fn withhold_text(&self, text: &str, removed: &mut Vec<String>) -> Option<String> {
         if !self.may_name_never_captured(text) {
             return None;
@@ -106,8 +108,8 @@ impl CaptureScope {
         }
     }
 
-    /// Returns what is kept of one argument. `of_never` says that the arguments beside it name a
-    /// never-captured file.
+    /// Returns the replacement of one argument, or `None` if it stays. `of_never` says that another
+    /// argument of the same call names a never-captured file.
     pub(crate) fn withhold_argument(
         &self,
         text: &str,
@@ -126,7 +128,7 @@ impl CaptureScope {
         self.withhold_quotes(text, removed)
     }
 
-    /// Says whether a command puts text into a never-captured file.
+    /// Says whether a command writes to a never-captured file.
     pub(crate) fn writes_never_captured(&self, text: &str) -> bool {
         self.may_name_never_captured(text)
             && CallFiles::of_command(text)
@@ -150,7 +152,7 @@ impl CaptureScope {
         let Some((start, _)) = file.split_once(['*', '?']) else {
             return false;
         };
-        // `*.json` is a way to say "every file", not to name a credential.
+        // A glob such as `*.json` means "every file", and does not name a credential.
         (start.len() > 1 || start == ".")
             && self.never_captured.iter().any(|pattern| {
                 let name = pattern.rsplit('/').next().unwrap_or(pattern);
@@ -160,7 +162,7 @@ impl CaptureScope {
     }
 }
 
-/// Returns the files of a result, with those that its own fields name.
+/// Returns the files of a result, including those that its own fields name.
 pub(crate) fn files_of_result(result: &ToolResult) -> CallFiles {
     let mut files = result.files.clone();
     if let Some(path) = &result.path {

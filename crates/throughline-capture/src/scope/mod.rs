@@ -1,37 +1,40 @@
-//! What is never captured: files that hold credentials, files outside the session's workspace, and
-//! whole workspaces.
+//! Withholds what must not be captured: the text of files that hold credentials, of files outside
+//! the session's workspace, and everything in denied workspaces.
 //!
-//! [`call`] decides for each tool call which of its arguments and which of its output are withheld;
-//! [`quotes`] does the same for texts that quote files. [`withheld`] applies both to messages,
-//! [`archive`] to the agent's own log. That a file was read stays visible; its text does not.
+//! [`call`] decides for each tool call whether its arguments and its output are withheld;
+//! [`quotes`] does the same for texts that quote files. [`message_filter`] applies both to
+//! messages, [`log_filter`] to the agent's own log. A placeholder takes the place of a withheld
+//! text, so it stays visible that a file was read.
 
-pub(crate) mod archive;
 mod call;
+mod json_outline;
+pub(crate) mod log_filter;
+pub(crate) mod message_filter;
 mod quotes;
-pub(crate) mod withheld;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use memory::Workspace;
 
-use crate::git::WorkspaceResolver;
+use crate::git::{WorkspaceResolver, normalize_lexically};
 
-/// Which files' texts are not kept.
+/// Which workspaces are captured, and the text of which files is withheld.
 #[derive(Clone, Debug)]
 pub struct CaptureScope {
-    /// Patterns of paths whose text is never kept: `*` stands for any run of characters, a
-    /// pattern with `/` matches the end of a path, one without matches a file name.
+    /// Patterns of files whose text is never captured. `*` matches any characters; a pattern with
+    /// `/` matches the end of a path, a pattern without matches a file name.
     pub never_captured: Vec<String>,
-    /// Names that a pattern catches although they hold no secrets.
+    /// Patterns of files that are captured although they match `never_captured`, because they hold
+    /// no secrets.
     pub exceptions: Vec<String>,
-    /// Keep what a session read from files outside its workspace.
+    /// Capture what a session read from files outside its workspace.
     pub keep_outside: bool,
-    /// Workspaces that are captured, by a part of their key or root; empty for all.
+    /// Captured workspaces, by a part of their key or root; empty means all.
     pub allowed: Vec<String>,
-    /// Workspaces that are not captured.
+    /// Workspaces that are not captured, by a part of their key or root.
     pub denied: Vec<String>,
-    /// Workspaces that count as another: a key or a folder, and the key it stands for.
+    /// Workspaces that count as another one: from a key or root to the key to use instead.
     pub aliases: BTreeMap<String, String>,
 }
 
@@ -94,16 +97,16 @@ impl Default for CaptureScope {
     }
 }
 
-/// Why a text is not kept.
+/// Why a text is withheld.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WithholdReason {
-    /// It belongs to a file that holds credentials.
+    /// The text belongs to a file that holds credentials.
     Credentials,
-    /// It belongs to a file outside the session's workspace.
+    /// The text belongs to a file outside the session's workspace.
     Outside,
 }
 
-/// Returns what stands in the place of a text that is not kept.
+/// Returns the placeholder for a withheld text.
 pub fn placeholder(reason: WithholdReason, size_bytes: usize) -> String {
     let file = match reason {
         WithholdReason::Credentials => "a file that holds credentials",
@@ -113,7 +116,8 @@ pub fn placeholder(reason: WithholdReason, size_bytes: usize) -> String {
 }
 
 impl CaptureScope {
-    /// Returns what is kept of a text that came with the path of a file, or on its own.
+    /// Returns a text without what is withheld. `path` is the file that the text came from, if it
+    /// is known.
     pub fn keep_text(&self, text: &str, path: Option<&str>, root: Option<&str>) -> String {
         if let Some(reason) = path.and_then(|path| self.reason_for(path, root)) {
             return placeholder(reason, text.len());
@@ -122,7 +126,7 @@ impl CaptureScope {
         kept.unwrap_or_else(|| text.to_owned())
     }
 
-    /// Returns why the text of one file is not kept, if it is not.
+    /// Returns why the text of a file is withheld, or `None` if it is not.
     pub fn reason_for(&self, path: &str, root: Option<&str>) -> Option<WithholdReason> {
         if self.is_never_captured(path) {
             return Some(WithholdReason::Credentials);
@@ -131,7 +135,7 @@ impl CaptureScope {
             .then_some(WithholdReason::Outside)
     }
 
-    /// Returns the workspace that one counts as.
+    /// Returns the workspace under its configured alias, or unchanged if it has none.
     pub fn resolve_alias(&self, workspace: Workspace) -> Workspace {
         let named = self
             .aliases
@@ -146,7 +150,7 @@ impl CaptureScope {
         }
     }
 
-    /// Says whether the sessions of a workspace are captured at all.
+    /// Says whether the sessions of a workspace are captured.
     pub fn allows(&self, workspace: &Workspace) -> bool {
         let named = |parts: &[String]| {
             parts
@@ -156,12 +160,12 @@ impl CaptureScope {
         !named(&self.denied) && (self.allowed.is_empty() || named(&self.allowed))
     }
 
-    /// Says whether the configuration allows some workspaces and not others.
+    /// Says whether the configuration excludes some workspaces.
     pub fn is_selective(&self) -> bool {
         !self.allowed.is_empty() || !self.denied.is_empty()
     }
 
-    /// Says whether the text of a file is never kept.
+    /// Says whether the text of a file is never captured, whatever its workspace.
     pub fn is_never_captured(&self, path: &str) -> bool {
         if path.is_empty() {
             return false;
@@ -175,7 +179,7 @@ impl CaptureScope {
         caught(&self.never_captured) && !caught(&self.exceptions)
     }
 
-    /// Says whether a file lies outside the workspace at `root`. `cwd` is the folder that relative
+    /// Says whether a file is outside the workspace at `root`. `cwd` is the folder that relative
     /// paths start from.
     fn is_outside(&self, path: &str, root: Option<&str>, cwd: Option<&str>) -> bool {
         let Some(root) = root.filter(|_| !self.keep_outside) else {
@@ -186,15 +190,15 @@ impl CaptureScope {
         if path.starts_with("/dev") || path.to_string_lossy().starts_with('$') {
             return false;
         }
-        let whole = if path.is_absolute() {
+        let path = if path.is_absolute() {
             path
         } else if path.components().any(|part| part == Component::ParentDir) {
             cwd.map_or(root, Path::new).join(path)
         } else {
-            // A relative path that does not climb stays below a folder of the session.
+            // A relative path without `..` stays below a folder of the session.
             return false;
         };
-        !resolve(&whole).starts_with(root)
+        !normalize_lexically(&path).starts_with(root)
     }
 }
 
@@ -208,7 +212,7 @@ impl store::ImportScope for CaptureScope {
     }
 
     fn log_filter(&self) -> store::LogPieceFilter<'_> {
-        let mut filter = archive::LogFilter::default();
+        let mut filter = log_filter::LogFilter::default();
         Box::new(move |text| filter.apply(self, text))
     }
 
@@ -227,7 +231,7 @@ impl store::ImportScope for CaptureScope {
     }
 }
 
-/// Returns the folder that a line of a log names.
+/// Returns the working directory that a line of a log names.
 fn folder_named_in(line: &str) -> Option<String> {
     ["\"cwd\"", "\"project\""].iter().find_map(|key| {
         let (_, rest) = line.split_once(key)?;
@@ -237,7 +241,8 @@ fn folder_named_in(line: &str) -> Option<String> {
     })
 }
 
-/// Replaces `~` and `$HOME` by the home folder that the workspace lies in.
+/// Replaces `~` and `$HOME` by the home folder that contains the workspace. The log may come from
+/// another machine, so this process's own home folder does not count.
 fn expand_home(path: &str, root: &Path) -> PathBuf {
     let homes = ["~/", "$HOME/", "${HOME}/"];
     let Some(rest) = homes.iter().find_map(|home| path.strip_prefix(home)) else {
@@ -248,27 +253,12 @@ fn expand_home(path: &str, root: &Path) -> PathBuf {
     home.join(rest)
 }
 
-/// Resolves `.` and `..` without the file system: the file may be gone.
-fn resolve(path: &Path) -> PathBuf {
-    let mut whole = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                whole.pop();
-            }
-            part => whole.push(part),
-        }
-    }
-    whole
-}
-
 fn matches_pattern(pattern: &str, path: &str) -> bool {
     let depth = pattern.matches('/').count() + 1;
     let mut ends = path.rmatch_indices('/').map(|(at, _)| at + 1);
     let start = ends.nth(depth - 1).unwrap_or(0);
     let tail = &path[start..];
-    // `.ssh/*` means everything below, however deep.
+    // `.ssh/*` means everything below the folder, at any depth.
     let below = pattern.strip_suffix("/*").is_some_and(|folder| {
         path.contains(&format!("/{folder}/")) || path.starts_with(&format!("{folder}/"))
     });
@@ -286,7 +276,7 @@ fn matches_wildcard(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::withheld::MessageFilter;
+    use super::message_filter::MessageFilter;
     use super::*;
     use memory::{Block, Flavor, Message, MessageId, Origin, Role, SessionId, ToolResult};
 
@@ -312,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_never_kept() {
+    fn credential_files_are_withheld() {
         for path in [
             "/home/dev/proj/.env",
             "/home/dev/proj/.env.production",
@@ -329,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_names_the_workspace_it_stands_for() {
+    fn an_alias_replaces_the_key_of_a_workspace() {
         let scope = CaptureScope {
             aliases: [(
                 "/tmp/scratch".to_owned(),
@@ -351,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn files_outside_the_workspace_are_not_kept() {
+    fn files_outside_the_workspace_are_withheld() {
         check("Read", "/etc/passwd", false);
         check("Read", "/home/dev/proj/../other/a.rs", false);
         check("Read", "/home/dev/project-two/a.rs", false);

@@ -1,11 +1,11 @@
-//! Texts that quote files: diffs, patches, search results, attached files. The parts that quote a
-//! file that is never captured are withheld, the rest stays.
+//! Withholds never-captured files from texts that quote files: diffs, patches, search results and
+//! attached files. Only the parts that quote such a file are replaced.
 
 use super::{CaptureScope, WithholdReason, placeholder};
 
 impl CaptureScope {
-    /// Returns `text` without what it quotes of never-captured files, or `None` when it quotes
-    /// none. What was left out is added to `removed`.
+    /// Returns `text` without what it quotes of never-captured files, or `None` if it quotes none.
+    /// The withheld texts are added to `removed`.
     pub(crate) fn withhold_quotes(&self, text: &str, removed: &mut Vec<String>) -> Option<String> {
         if !self.may_name_never_captured(text) {
             return None;
@@ -25,8 +25,8 @@ impl CaptureScope {
         is_changed.then_some(out)
     }
 
-    /// Says whether a text may name a never-captured file at all: a quick check before the slow
-    /// ones.
+    /// Says whether a text may name a never-captured file at all. This quick check comes before the
+    /// slow ones.
     pub(crate) fn may_name_never_captured(&self, text: &str) -> bool {
         self.never_captured.iter().any(|pattern| {
             let literal = pattern.split('*').max_by_key(|part| part.len());
@@ -37,21 +37,21 @@ impl CaptureScope {
     }
 }
 
-/// The part of a text that the current line belongs to.
+/// The part of the text that the current line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum QuoteSection {
     Kept,
-    /// A part of a never-captured file, and how its end is recognized.
+    /// A quote of a never-captured file, and what ends it.
     Withheld(SectionEnd),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SectionEnd {
-    /// The header of the next file.
+    /// The header of the next file ends it.
     NextHeader,
-    /// A line that is neither numbered nor indented.
+    /// A line that is neither numbered nor indented ends it.
     Heading,
-    /// A closing tag.
+    /// A closing tag ends it.
     Tag,
 }
 
@@ -133,10 +133,10 @@ impl QuoteFilter<'_> {
 /// A line that announces the text of a file.
 struct FileHeader<'a> {
     path: &'a str,
-    /// The file's other name, where a diff gives two.
+    /// The other name of the file, if a diff gives two.
     other: &'a str,
     end: SectionEnd,
-    /// It may stand behind another header of the same file.
+    /// The header may follow another header of the same file.
     is_detail: bool,
 }
 
@@ -208,7 +208,7 @@ fn file_header(line: &str) -> Option<FileHeader<'_>> {
     })
 }
 
-/// Strips what a diff puts before a path.
+/// Strips the prefix that a diff puts before a path.
 fn strip_diff_prefix(path: &str) -> &str {
     let path = path.trim().trim_matches('"');
     let sides = ["a/", "b/", "i/", "w/", "c/", "o/"];
@@ -234,7 +234,7 @@ fn is_end_marker(line: &str) -> bool {
 
 /// Returns where the quoted text begins in a line such as `.env:3:text`.
 fn quote_start(scope: &CaptureScope, line: &str) -> Option<usize> {
-    // The path itself may hold dashes, so every place where it may end is tried.
+    // The path itself may contain dashes, so every position where it may end is tried.
     let (at, _) = line
         .match_indices([':', '-'])
         .take(SEPARATORS_TRIED_MAX)
@@ -248,13 +248,13 @@ fn quote_start(scope: &CaptureScope, line: &str) -> Option<usize> {
     if digits > 0 && rest[digits..].starts_with([':', '-']) {
         return Some(at + 1 + digits + 1);
     }
-    // Without a number only a name that is plainly a path counts: `item.key: 1` is code.
+    // Without a line number, only a name that is clearly a path counts: `item.key: 1` is code.
     let is_path = path.starts_with(['.', '/', '~']) || path.contains('/');
     let is_quote = line.as_bytes().get(at) == Some(&b':') && !rest.starts_with([' ', ':']);
     (is_path && is_quote && !rest.is_empty()).then_some(at + 1)
 }
 
-/// How many places of a line are tried as the end of a path.
+/// How many positions of a line are tried as the end of a path.
 const SEPARATORS_TRIED_MAX: usize = 8;
 
 fn strip_colours(line: &str) -> std::borrow::Cow<'_, str> {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn hunks_of_other_files_stay() {
+    fn only_the_hunks_of_the_withheld_file_are_replaced() {
         check(
             "diff --git a/.env b/.env\nindex 1..2 100644\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n\
              -FOO=1\n+FOO=2\ndiff --git a/x.rs b/x.rs\n--- a/x.rs\n+++ b/x.rs\n-a\n+b\n",
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn search_results_lose_the_lines_of_the_file() {
+    fn matches_in_a_withheld_file_are_replaced() {
         check(
             "src/a.rs:3:let a = 1;\n.env:3:FOO=1\n./conf/.env-4-BAR=2\n",
             "src/a.rs:3:let a = 1;\n.env:3:[-5]\n./conf/.env-4-[-5]\n",
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_looks_like_a_name_stays() {
+    fn code_that_looks_like_a_file_name_stays() {
         for text in [
             "process.env: NodeJS.ProcessEnv\n",
             "item.key: value\n",

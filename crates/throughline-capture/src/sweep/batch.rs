@@ -1,8 +1,8 @@
 //! Makes batches for the store of what was read from a source.
 //!
-//! A batch holds the changes to sessions, the records, the usage and, if the archive is on, the text
-//! of the log. The scope is applied here: sessions of denied workspaces are dropped, and texts that
-//! must not be kept are withheld from the messages and from the log.
+//! A batch holds the changes to sessions, the records, the usage and, if the archive is on, the
+//! text of the log. The scope is applied here: sessions of denied workspaces are dropped, and texts
+//! that must not be kept are withheld from the messages and from the log.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -21,8 +21,8 @@ use store::{
 use super::access::SourceAccess;
 use super::in_flight::InFlightBytes;
 use super::report::ChunkCounts;
-use crate::scope::archive::LogFilter;
-use crate::scope::withheld::{self, MessageFilter};
+use crate::scope::log_filter::LogFilter;
+use crate::scope::message_filter::{MessageFilter, secret_values};
 use crate::tail::SourceChunk;
 use crate::{Source, SourceFormat};
 
@@ -162,7 +162,7 @@ impl<'a> BatchBuilder<'a> {
     fn register_withheld(&mut self) {
         let withheld = self.message_filter.take_withheld();
         for (session, text) in withheld.credentials {
-            let values = withheld::secret_values(&text);
+            let values = secret_values(&text);
             self.sanitizer.withhold_values(&session, &values);
             self.log_filter.add_credentials(&text);
         }

@@ -17,16 +17,16 @@ struct InFlightCounter {
 }
 
 impl InFlightBytes {
-    pub fn new(bytes_max: usize) -> Self {
+    pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             counter: Arc::default(),
             bytes_max,
         }
     }
 
-    /// Waits until the bytes fit below the limit. A batch larger than the limit waits until no other
-    /// permit is held.
-    pub fn acquire(&self, bytes: usize) -> InFlightPermit {
+    /// Waits until the bytes fit below the limit. A batch larger than the limit waits until no
+    /// other permit is held.
+    pub(super) fn acquire(&self, bytes: usize) -> InFlightPermit {
         let bytes = bytes.min(self.bytes_max);
         let held = self
             .counter

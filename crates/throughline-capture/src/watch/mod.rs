@@ -1,9 +1,9 @@
 //! Live capture: watches the agents' folders and sweeps what changes at once.
 //!
-//! [`roots`] keeps a file watcher on every root that exists. Its events gather in [`changes`], where
-//! a burst of them becomes one sweep of just those files. Events are only hints: all roots are
-//! rescanned from time to time, which finds what no event reported. Where no events come at all (a
-//! network mount, no inotify watches left), the rescan happens every second or so instead.
+//! [`roots`] keeps a file watcher on every root that exists. Its events gather in [`changes`],
+//! where a burst of them becomes one sweep of just those files. Events are only hints: all roots
+//! are rescanned from time to time, which finds what no event reported. Where no events come at all
+//! (a network mount, no inotify watches left), the rescan happens every second or so instead.
 
 mod changes;
 mod roots;
@@ -63,8 +63,8 @@ impl Default for WatchOptions {
 /// Sweeps all sources, then waits for changes and sweeps those, until another thread sets `stop`.
 /// `on_sweep` gets the report of the first sweep and of every later one that did something.
 ///
-/// A store that fails for a while (locked, disk full) is retried. Nothing is lost meanwhile, because
-/// cursors move only together with what was written.
+/// A store that fails for a while (locked, disk full) is retried. Nothing is lost meanwhile,
+/// because cursors move only together with what was written.
 pub fn watch(
     store: &Store,
     sources: &Sources,

@@ -116,7 +116,7 @@ impl RootWatcher {
             watcher.watch(root, RecursiveMode::Recursive)
         };
         if let Err(error) = watched {
-            tracing::warn!(root = %root.display(), %error, "cannot watch this root; polling instead");
+            tracing::warn!(root = %root.display(), %error, "cannot watch a root; polling");
             self.has_unwatched_root = true;
         } else if is_remote_mount(root) {
             tracing::info!(root = %root.display(), "this root is on a network mount; polling it");

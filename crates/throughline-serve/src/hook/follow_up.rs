@@ -1,8 +1,8 @@
 //! The work that follows a hook event, once the event has been answered.
 //!
-//! The daemon runs it at once; without a daemon it waits in a file ([`super::pending`]). No redactor
-//! sees that file, so a [`FollowUp`] holds no text of a session: only ids, and names that come out of
-//! the store.
+//! The daemon runs it at once; without a daemon it waits in a file ([`super::pending`]). No
+//! redactor sees that file, so a [`FollowUp`] holds no text of a session: only ids, and names that
+//! come out of the store.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -123,7 +123,7 @@ pub fn follow_ups_of(event: &HookEvent) -> Vec<FollowUp> {
     match event.kind {
         // Without a path, all logs of the agent would be checked after every tool call.
         HookKind::ToolAfter | HookKind::SubagentStop if event.transcript.is_none() => Vec::new(),
-        HookKind::ToolAfter | HookKind::SubagentStop | HookKind::PostCompact { .. } => vec![read],
+        HookKind::ToolAfter | HookKind::SubagentStop | HookKind::PostCompact => vec![read],
         HookKind::PreCompact => [read]
             .into_iter()
             .chain(session.map(FollowUp::Summarize))

@@ -258,7 +258,7 @@ fn an_empty_memory_says_nothing() {
     let test = Test::new();
     for source in ["startup", "resume", "clear", "compact"] {
         let answered = test.answer(&start("s", source, "/c/log.jsonl"));
-        assert_eq!(answered.answer, HookAnswer::nothing());
+        assert_eq!(answered.answer, HookAnswer::default());
         assert_eq!(
             answered.silence,
             Some(HookSilence::NothingRelevant),

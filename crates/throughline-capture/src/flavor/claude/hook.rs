@@ -58,9 +58,7 @@ pub fn kind(name: &str, wire: &mut HookPayload) -> HookKind {
         "PreToolUse" => HookKind::ToolBefore,
         "PostToolUse" | "PostToolUseFailure" | "PostToolBatch" => HookKind::ToolAfter,
         "PreCompact" => HookKind::PreCompact,
-        "PostCompact" => HookKind::PostCompact {
-            summary: wire.compact_summary.0.take(),
-        },
+        "PostCompact" => HookKind::PostCompact,
         "Stop" | "StopFailure" | "StopCancelled" => HookKind::Stop,
         "SessionEnd" => HookKind::SessionEnd,
         "SubagentStart" => HookKind::SubagentStart,

@@ -31,7 +31,7 @@ impl Dialect for OpencodeHooks {
             ("tool.execute.after", _) => HookKind::ToolAfter,
             ("session.compacting", _) => HookKind::PreCompact,
             ("event", Some("session.idle")) => HookKind::Stop,
-            ("event", Some("session.compacted")) => HookKind::PostCompact { summary: None },
+            ("event", Some("session.compacted")) => HookKind::PostCompact,
             ("event", Some("session.deleted" | "server.instance.disposed")) => HookKind::SessionEnd,
             _ => HookKind::Other,
         }

@@ -296,7 +296,7 @@ fn garbage_gets_nothing_and_is_told_of() {
         );
     }
     assert!(log(&env).contains("not a JSON object"), "{}", log(&env));
-    assert!(log(&env).contains("no agent that we know"), "{}", log(&env));
+    assert!(log(&env).contains("no supported agent"), "{}", log(&env));
     for args in [
         &["hook", "--bogus", "-x"][..],
         &["hook", "--agent", "nobody"],

@@ -1,4 +1,5 @@
-//! Applies the scope to messages, and remembers what was left out so that the log loses it too.
+//! Applies the scope to messages, and remembers the withheld texts, so that they are removed from
+//! the archived log too.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,36 +11,42 @@ use super::{CaptureScope, WithholdReason, placeholder};
 use crate::git::WorkspaceResolver;
 use crate::tools;
 
-/// Calls whose results are withheld; the oldest are dropped beyond this.
+/// The most calls with a withheld result that are remembered; then the oldest are dropped.
 const CALLS_MAX: usize = 4096;
-/// Values of credential files that are looked for in the rest of their session.
+/// The most values of one credential file that are searched for in the rest of its session.
 const VALUES_MAX: usize = 256;
-/// A shorter value may be any word.
+/// A shorter value could be an ordinary word.
 const VALUE_BYTES_MIN: usize = 8;
-/// Keys and certificates are long and may hold slashes; shorter values with one are paths.
+/// Keys and certificates are long and may contain slashes; a shorter value with a slash is a path.
 const ENCODED_BYTES_MIN: usize = 32;
 
-/// What was left out of the messages of one source.
+/// Withholds texts from the messages of one source.
 #[derive(Debug, Default)]
 pub(crate) struct MessageFilter {
     calls: HashMap<String, WithholdReason>,
     order: VecDeque<String>,
-    /// Texts of credential files, since [`Judge::take`] was called.
+    /// The texts of credential files that were withheld since the last
+    /// [`MessageFilter::take_withheld`].
     credentials: Vec<(SessionId, String)>,
-    /// Texts of files outside the workspace, since then.
+    /// The texts of files outside the workspace that were withheld since then.
     outside: Vec<String>,
 }
 
-/// What the messages of a batch lost.
+/// The texts that were withheld from the messages of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct WithheldTexts {
-    pub credentials: Vec<(SessionId, String)>,
-    pub outside: Vec<String>,
+    pub(crate) credentials: Vec<(SessionId, String)>,
+    pub(crate) outside: Vec<String>,
 }
 
 impl MessageFilter {
-    /// Leaves out of a message what must not be kept. `root` is the session's workspace.
-    pub fn apply(&mut self, scope: &CaptureScope, message: &mut Message, root: Option<&str>) {
+    /// Replaces what must not be captured in a message. `root` is the session's workspace.
+    pub(crate) fn apply(
+        &mut self,
+        scope: &CaptureScope,
+        message: &mut Message,
+        root: Option<&str>,
+    ) {
         let mut removed = Vec::new();
         let cwd = message.cwd.clone();
         for block in &mut message.blocks {
@@ -106,20 +113,20 @@ impl MessageFilter {
         self.credentials.extend(removed);
     }
 
-    /// Returns what was left out since the last call.
-    pub fn take_withheld(&mut self) -> WithheldTexts {
+    /// Returns the texts that were withheld since the last call.
+    pub(crate) fn take_withheld(&mut self) -> WithheldTexts {
         WithheldTexts {
             credentials: std::mem::take(&mut self.credentials),
             outside: std::mem::take(&mut self.outside),
         }
     }
 
-    pub fn calls(&self) -> &HashMap<String, WithholdReason> {
+    pub(crate) fn calls(&self) -> &HashMap<String, WithholdReason> {
         &self.calls
     }
 
-    /// Notes a call whose output is withheld.
-    pub fn note_call(&mut self, call: &str, reason: WithholdReason) {
+    /// Remembers a call whose output is withheld.
+    pub(crate) fn note_call(&mut self, call: &str, reason: WithholdReason) {
         if self.calls.insert(call.to_owned(), reason).is_some() {
             return;
         }
@@ -137,7 +144,7 @@ impl MessageFilter {
 }
 
 impl CaptureScope {
-    /// Returns messages of a log without what may not be quoted from them.
+    /// Returns the messages of a log without what the scope withholds.
     pub fn visible_messages(&self, messages: &[Message]) -> Vec<Message> {
         let mut judge = MessageFilter::default();
         let mut workspaces = WorkspaceResolver::default();
@@ -156,8 +163,8 @@ impl CaptureScope {
         visible
     }
 
-    /// Takes out of a reader's state what open calls put into never-captured files, and the words of
-    /// their commands that decide nothing.
+    /// Removes from a reader's state what open calls write to never-captured files, and the words
+    /// of their commands that do not name such a file.
     pub(crate) fn filter_reader_state(&self, state: String) -> String {
         if !state.contains("\"files\"") && !state.contains("\"changes\"") {
             return state;
@@ -203,8 +210,8 @@ impl CaptureScope {
     }
 }
 
-/// Returns the values in the text of a credential file that are distinctive enough to be looked for
-/// wherever else they stand.
+/// Returns the values in the text of a credential file that are distinctive enough to be searched
+/// for in other texts.
 pub(crate) fn secret_values(text: &str) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -230,7 +237,7 @@ fn is_distinctive(value: &str) -> bool {
         && (!value.contains('/') || value.len() >= ENCODED_BYTES_MIN && !value.contains("://"))
 }
 
-/// Strips the line number that a reading tool put before a line.
+/// Strips the line number that a tool for reading files puts before a line.
 pub(crate) fn strip_line_number(line: &str) -> &str {
     let trimmed = line.trim_start();
     let rest = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -249,9 +256,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_distinctive_values_are_looked_for() {
-        let text = "     1→FOO=marker-4711\n2\tPORT=3000\nDEBUG=true\nHOME=/srv/app1\nPLAIN=two words 2\n\
-            # a comment\nURL=https://example.com/v2\nQUOTED=\"abcd1234\"";
+    fn only_distinctive_values_are_searched_for() {
+        let text = "     1→FOO=marker-4711\n2\tPORT=3000\nDEBUG=true\nHOME=/srv/app1\n\
+            PLAIN=two words 2\n# a comment\nURL=https://example.com/v2\nQUOTED=\"abcd1234\"";
         assert_eq!(secret_values(text), ["marker-4711", "abcd1234"]);
     }
 }
