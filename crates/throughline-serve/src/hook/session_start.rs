@@ -201,7 +201,7 @@ fn describe_session(
     };
     let name = labels::session_label(&session.id);
     let ended = tail.last_at().max(session.ended.or(session.started));
-    let when = provenance::format_date(ended, context.now);
+    let when = labels::format_date(ended, context.now);
     let which = match (are_ended_sessions_stored(context), is_older) {
         (false, _) => "An earlier session",
         (true, true) => "The last working session",
