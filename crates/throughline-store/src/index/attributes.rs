@@ -22,6 +22,11 @@ const DAY_MS: i64 = 86_400_000;
 const SIZE_STEPS: f64 = 12.0;
 
 /// The size of each step, computed once because a search decodes thousands.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value is not negative, rounded, and `as` saturates"
+)]
 static SIZE_OF_STEP: LazyLock<[u32; 256]> = LazyLock::new(|| {
     std::array::from_fn(|step| ((step as f64 / SIZE_STEPS).exp2() - 1.0).round() as u32)
 });
@@ -54,13 +59,17 @@ impl RowAttributes {
         }
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the value is not negative, rounded, and `as` saturates"
+    )]
     fn to_bytes(self) -> [u8; ATTRIBUTES_BYTES] {
         let steps = (f64::from(self.size_bytes) + 1.0).log2() * SIZE_STEPS;
         let mut bytes = [0; ATTRIBUTES_BYTES];
         bytes[..4].copy_from_slice(&self.session.to_le_bytes());
         bytes[4..6].copy_from_slice(&self.day.to_le_bytes());
         bytes[6] = self.kind as u8 + 1;
-        // The value is rounded and fits a byte; `as` saturates.
         bytes[7] = steps.round() as u8;
         bytes
     }
@@ -147,7 +156,7 @@ pub(crate) struct AttributePages<'c> {
 }
 
 impl<'c> AttributePages<'c> {
-    pub const fn new(connection: &'c Connection) -> Self {
+    pub(crate) const fn new(connection: &'c Connection) -> Self {
         Self {
             connection,
             open: RefCell::new(None),
@@ -156,7 +165,7 @@ impl<'c> AttributePages<'c> {
 
     /// Returns the attributes of rows; `None` for a row that is not indexed. Rows of the same page
     /// should be adjacent.
-    pub fn attributes(&self, rows: &[i64]) -> Result<Vec<Option<RowAttributes>>> {
+    pub(crate) fn attributes(&self, rows: &[i64]) -> Result<Vec<Option<RowAttributes>>> {
         let mut marks = Vec::with_capacity(rows.len());
         let mut part = Vec::new();
         for run in rows.chunk_by(|a, b| a / PAGE_ROWS == b / PAGE_ROWS) {

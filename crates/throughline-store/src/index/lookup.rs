@@ -17,6 +17,7 @@ use crate::index::digest_rows;
 use crate::index::postings::Postings;
 use crate::index::signals::{self, RecordSignals};
 use crate::index::terms::{SCOPE, SPEAKER};
+use crate::ingest::sanitizer::SENSITIVE_TAG;
 use crate::records::sessions::timestamp_from_millis;
 use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 use crate::{Query, Store, records};
@@ -364,11 +365,10 @@ impl Lookup<'_> {
             "SELECT r.row, r.id, r.kind, r.trust, coalesce(r.at, s.started), s.name, s.title,
                 w.key, r.tool, r.path, json_extract(r.metadata, '$.speaker'), r.tags, r.detached,
                 coalesce(f.gone AND (f.offset > 0
-                    OR f.head = x'ffffffffffffffffffffffffffffffff'), 0), {}
+                    OR f.head = x'ffffffffffffffffffffffffffffffff'), 0), {TEXT_COLUMNS}
              FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN sources f ON f.id = r.source
-             LEFT JOIN workspaces w ON w.id = s.workspace WHERE r.row = ?1",
-            TEXT_COLUMNS
+             LEFT JOIN workspaces w ON w.id = s.workspace WHERE r.row = ?1"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut details = Vec::with_capacity(rows.len());
@@ -427,7 +427,7 @@ impl Lookup<'_> {
             path: None,
             speaker: None,
             tags: is_sensitive
-                .then(|| "sensitive".to_owned())
+                .then(|| SENSITIVE_TAG.to_owned())
                 .into_iter()
                 .collect(),
             text: digest.text,

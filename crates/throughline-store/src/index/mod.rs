@@ -187,7 +187,7 @@ fn terms_checksum(terms: &str) -> u32 {
 
 impl PendingIndex {
     /// Adds a row.
-    pub fn add(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
+    pub(crate) fn add(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
         let terms = entry.scoped_terms();
         self.size_bytes += terms.len();
         self.changes.entry(entry.row).or_default().added = Some((terms, entry.attributes()));
@@ -195,7 +195,7 @@ impl PendingIndex {
     }
 
     /// Says whether a row is indexed, or about to be.
-    pub fn contains_row(&self, tx: &Transaction<'_>, row: i64) -> Result<bool> {
+    pub(crate) fn contains_row(&self, tx: &Transaction<'_>, row: i64) -> Result<bool> {
         match self.changes.get(&row) {
             Some(change) => Ok(change.added.is_some()),
             None => Ok(attributes::stored_checksum(tx, row)?.is_some()),
@@ -203,7 +203,7 @@ impl PendingIndex {
     }
 
     /// Removes a row that was added as this entry.
-    pub fn remove(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
+    pub(crate) fn remove(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
         if let Some(change) = self.changes.get_mut(&entry.row) {
             change.added = None;
             return Ok(());
@@ -221,7 +221,7 @@ impl PendingIndex {
     }
 
     /// Removes a row whose indexed terms are no longer known.
-    pub fn remove_unknown(&mut self, tx: &Transaction<'_>, row: i64) -> Result<()> {
+    pub(crate) fn remove_unknown(&mut self, tx: &Transaction<'_>, row: i64) -> Result<()> {
         let change = self.changes.entry(row).or_default();
         if change.added.take().is_none() {
             pending_repair::require_repair(tx, IndexRepair::Rebuild)?;
@@ -238,7 +238,7 @@ impl PendingIndex {
     }
 
     /// Writes the pending changes.
-    pub fn flush(&mut self, tx: &Transaction<'_>) -> Result<()> {
+    pub(crate) fn flush(&mut self, tx: &Transaction<'_>) -> Result<()> {
         if self.changes.is_empty() {
             return Ok(());
         }
@@ -351,9 +351,8 @@ fn each_index_entry(
     let sql = format!(
         "SELECT r.row, r.session, coalesce(s.workspace, 0), s.flavor, r.kind,
             coalesce(r.at, s.ended, s.started), r.tool, r.path,
-            json_extract(r.metadata, '$.speaker'), {}
-         FROM records r JOIN sessions s ON s.id = r.session WHERE r.copy = 0 ORDER BY r.row",
-        TEXT_COLUMNS
+            json_extract(r.metadata, '$.speaker'), {TEXT_COLUMNS}
+         FROM records r JOIN sessions s ON s.id = r.session WHERE r.copy = 0 ORDER BY r.row"
     );
     let texts = TextReader::with_blocks(SCATTERED_BLOCKS);
     let mut statement = connection.prepare(&sql)?;

@@ -59,7 +59,7 @@ enum LeafMatch {
 
 impl Postings {
     /// Returns `None` when the format of the index is not supported.
-    pub fn open(connection: &Connection) -> Result<Option<Self>> {
+    pub(crate) fn open(connection: &Connection) -> Result<Option<Self>> {
         let version: Option<i64> = connection
             .prepare_cached("SELECT v FROM search_config WHERE k = 'version'")?
             .query_row([], |row| row.get(0))
@@ -77,7 +77,7 @@ impl Postings {
 
     /// Puts the rows that contain a term and are wanted into `rows`, in ascending order. Returns
     /// `false` when the index has another format than expected.
-    pub fn rows(
+    pub(crate) fn rows(
         &self,
         connection: &Connection,
         term: &str,

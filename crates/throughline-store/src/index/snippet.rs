@@ -73,7 +73,8 @@ fn push_flat(out: &mut String, text: &str) {
 
 /// Says whether a character reorders or hides text.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Returns where the words occur as whole words, in the order of the text.

@@ -1,5 +1,5 @@
-//! The index beside a model of it: whatever goes in and out, it holds what it should, and its lists read as it
-//! says itself.
+//! The index beside a model of it: whatever goes in and out, it holds what it should, and its lists
+//! read as it says itself.
 
 use std::collections::BTreeMap;
 

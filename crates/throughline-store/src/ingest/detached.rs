@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use memory::{MessageId, RecordId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use crate::columns::columns;
 use crate::error::Result;
 use crate::ingest::sources;
 use crate::ingest::writer::WriterState;
@@ -133,23 +134,40 @@ pub(crate) fn restore_lines(tx: &Transaction<'_>, source: i64) -> Result<()> {
 const IN_SOURCE_SQL: &str = "source = ?1 AND session IN
     (SELECT session FROM source_sessions WHERE source = ?1)";
 
+columns! {
+    mod col {
+        row: "row",
+        id: "id",
+        session: "session",
+        kind: "kind",
+        ordinal: "ordinal",
+        size: "size",
+        message: "message",
+        line: "line",
+        detached: "detached",
+        alias: "alias",
+    }
+}
+
 fn source_records(connection: &Connection, source: i64) -> Result<Vec<SourceRecord>> {
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT row, id, session, kind, ordinal, size, message, line, detached, alias
-         FROM records WHERE {IN_SOURCE_SQL} ORDER BY line, ordinal, row"
+        "SELECT {} FROM records WHERE {IN_SOURCE_SQL} ORDER BY line, ordinal, row",
+        col::SQL
     ))?;
     let rows = statement.query_map([source], |row| {
         Ok(SourceRecord {
-            row: row.get(0)?,
-            id: RecordId::from_bytes(row.get(1)?),
-            session: row.get(2)?,
-            kind: row.get(3)?,
-            ordinal: row.get(4)?,
-            size: row.get(5)?,
-            message: row.get(6)?,
-            line: row.get(7)?,
-            detached: row.get(8)?,
-            alias: row.get::<_, Option<_>>(9)?.map(RecordId::from_bytes),
+            row: row.get(col::row)?,
+            id: RecordId::from_bytes(row.get(col::id)?),
+            session: row.get(col::session)?,
+            kind: row.get(col::kind)?,
+            ordinal: row.get(col::ordinal)?,
+            size: row.get(col::size)?,
+            message: row.get(col::message)?,
+            line: row.get(col::line)?,
+            detached: row.get(col::detached)?,
+            alias: row
+                .get::<_, Option<_>>(col::alias)?
+                .map(RecordId::from_bytes),
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -259,7 +277,8 @@ fn rejoin_renamed(
 /// Returns the hashes of records' texts by row.
 fn text_hashes(connection: &Connection, rows: &[i64]) -> Result<HashMap<i64, [u8; 32]>> {
     let sql = format!(
-        "SELECT r.row, {TEXT_COLUMNS} FROM records r WHERE r.row IN (SELECT value FROM json_each(?1))
+        "SELECT r.row, {TEXT_COLUMNS} FROM records r
+         WHERE r.row IN (SELECT value FROM json_each(?1))
          ORDER BY r.row"
     );
     let list = serde_json::to_string(rows).unwrap_or_default();

@@ -19,7 +19,7 @@ const INLINE_BYTES_MAX: usize = 8 << 10;
 const BLOCKED_BYTES_MIN: usize = 1 << 10;
 
 /// The tag of a record that looks private without being a secret.
-const SENSITIVE: &str = "sensitive";
+pub(crate) const SENSITIVE_TAG: &str = "sensitive";
 
 /// The name of the redaction rule for values from files that are never captured.
 const PRIVATE_FILE: &str = "private-file";
@@ -250,8 +250,8 @@ impl<'a> Sanitizer<'a> {
             );
             let content = std::mem::take(&mut record.content);
             let content = self.redactor.clean_owned(content, seen);
-            if content.sensitive() && !record.tags.iter().any(|tag| tag == SENSITIVE) {
-                record.tags.push(SENSITIVE.to_owned());
+            if content.sensitive() && !record.tags.iter().any(|tag| tag == SENSITIVE_TAG) {
+                record.tags.push(SENSITIVE_TAG.to_owned());
             }
             record.content = content.into_string();
             known.push(seen.new_values().len());
@@ -317,8 +317,8 @@ impl<'a> Sanitizer<'a> {
         let mut tags = record.tags;
         let is_personal =
             !personal_data(content.as_str(), record.context.cwd.as_deref()).is_empty();
-        if (content.sensitive() || is_personal) && !tags.iter().any(|tag| tag == SENSITIVE) {
-            tags.push(SENSITIVE.to_owned());
+        if (content.sensitive() || is_personal) && !tags.iter().any(|tag| tag == SENSITIVE_TAG) {
+            tags.push(SENSITIVE_TAG.to_owned());
         }
         let tags = (!tags.is_empty())
             .then(|| self.clean_name(&serde_json::to_string(&tags).unwrap_or_default()));

@@ -120,7 +120,7 @@ impl<'r> SecretMatcher<'r> {
     }
 
     /// Says whether a text holds one of the values. Without an automaton every text is redacted.
-    pub fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         let automaton = self.automaton.as_ref();
         automaton.is_none_or(|automaton| automaton.is_match(text))
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use memory::{Flavor, SessionId};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
+use crate::columns::columns;
 use crate::error::Result;
 use crate::ingest::writer::CommitMode;
 use crate::lifecycle::forget::{LineNumbers, Needles};
@@ -82,8 +83,7 @@ impl Store {
     /// Returns the cursors of all sources by key.
     pub fn cursors(&self) -> Result<HashMap<[u8; 16], Cursor>> {
         self.read(|connection| {
-            let mut statement =
-                connection.prepare_cached(&format!("{CURSOR_SELECT} FROM sources"))?;
+            let mut statement = connection.prepare_cached(&select_cursors(""))?;
             let rows = statement.query_map([], read_cursor)?;
             rows.map(|cursor| Ok(cursor.map(|cursor| (cursor.key, cursor))?))
                 .collect()
@@ -93,8 +93,7 @@ impl Store {
     /// Returns the cursors of these sources by key.
     pub fn cursors_of(&self, keys: &[[u8; 16]]) -> Result<HashMap<[u8; 16], Cursor>> {
         self.read(|connection| {
-            let mut statement = connection
-                .prepare_cached(&format!("{CURSOR_SELECT} FROM sources WHERE key = ?1"))?;
+            let mut statement = connection.prepare_cached(&select_cursors("WHERE key = ?1"))?;
             let mut cursors = HashMap::new();
             for key in keys {
                 let found = statement.query_row([key], read_cursor).optional()?;
@@ -170,22 +169,45 @@ impl Store {
     pub fn unknown_entry_kinds(&self) -> Result<Vec<(String, String, u64)>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT s.flavor, d.kind, sum(d.count) FROM drift d JOIN sources s ON s.id = d.source
+                "SELECT s.flavor, d.kind, sum(d.count) FROM drift d
+                 JOIN sources s ON s.id = d.source
                  GROUP BY s.flavor, d.kind ORDER BY 3 DESC, 1, 2",
             )?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            let rows =
+                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
 }
 
-const CURSOR_SELECT: &str =
-    "SELECT key, device, inode, size, mtime, ctime, offset, line, head, tail,
-    archived, settled, gone, state, forgotten";
+columns! {
+    mod col {
+        key: "key",
+        device: "device",
+        inode: "inode",
+        size: "size",
+        mtime: "mtime",
+        ctime: "ctime",
+        offset: "offset",
+        line: "line",
+        head: "head",
+        tail: "tail",
+        archived: "archived",
+        settled: "settled",
+        gone: "gone",
+        state: "state",
+        forgotten: "forgotten",
+    }
+}
+
+/// Returns the query for cursors with a condition.
+fn select_cursors(condition: &str) -> String {
+    format!("SELECT {} FROM sources {condition}", col::SQL)
+}
 
 fn read_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     let cursor = read_stored_cursor(row)?;
-    if !row.get::<_, bool>(14)? {
+    if !row.get::<_, bool>(col::forgotten)? {
         return Ok(cursor);
     }
     // Nothing is stored of a file that holds only forgotten sessions. If it changes, it is read
@@ -202,22 +224,22 @@ fn read_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
 
 fn read_stored_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     Ok(Cursor {
-        key: row.get(0)?,
+        key: row.get(col::key)?,
         identity: SourceIdentity {
-            device: row.get::<_, i64>(1)?.cast_unsigned(),
-            inode: row.get::<_, i64>(2)?.cast_unsigned(),
-            size: row.get(3)?,
-            mtime_ns: row.get(4)?,
-            ctime_ns: row.get(5)?,
+            device: row.get::<_, i64>(col::device)?.cast_unsigned(),
+            inode: row.get::<_, i64>(col::inode)?.cast_unsigned(),
+            size: row.get(col::size)?,
+            mtime_ns: row.get(col::mtime)?,
+            ctime_ns: row.get(col::ctime)?,
         },
-        offset: row.get(6)?,
-        line: row.get(7)?,
-        head: row.get(8)?,
-        tail: row.get(9)?,
-        archived: row.get(10)?,
-        complete: row.get(11)?,
-        gone: row.get(12)?,
-        state: row.get(13)?,
+        offset: row.get(col::offset)?,
+        line: row.get(col::line)?,
+        head: row.get(col::head)?,
+        tail: row.get(col::tail)?,
+        archived: row.get(col::archived)?,
+        complete: row.get(col::settled)?,
+        gone: row.get(col::gone)?,
+        state: row.get(col::state)?,
     })
 }
 
@@ -331,10 +353,11 @@ pub(crate) fn cursor_matches(
     key: &[u8; 16],
     expected: Option<&Cursor>,
 ) -> Result<bool> {
-    let mut statement =
-        tx.prepare_cached(&format!("{CURSOR_SELECT} FROM sources WHERE key = ?1"))?;
+    let mut statement = tx.prepare_cached(&select_cursors("WHERE key = ?1"))?;
     let found = statement
-        .query_row([key], |row| Ok((read_stored_cursor(row)?, row.get(14)?)))
+        .query_row([key], |row| {
+            Ok((read_stored_cursor(row)?, row.get(col::forgotten)?))
+        })
         .optional()?;
     let found = match found {
         // Nothing of a hidden source is written, so no other process can be overtaken.

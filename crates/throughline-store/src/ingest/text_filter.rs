@@ -24,12 +24,12 @@ pub(crate) struct TextFilters {
 }
 
 impl TextFilters {
-    pub fn get(&self, session: i64) -> Option<&TextFilter> {
+    pub(crate) fn get(&self, session: i64) -> Option<&TextFilter> {
         self.sessions.get(&session)
     }
 
     /// Stores a filter that covers all stored text of a session.
-    pub fn insert(&mut self, session: i64, filter: TextFilter) {
+    pub(crate) fn insert(&mut self, session: i64, filter: TextFilter) {
         if self.sessions.len() >= SESSIONS_MAX {
             self.sessions.clear();
         }
@@ -37,18 +37,18 @@ impl TextFilters {
     }
 
     /// Adds a text that was written for a session.
-    pub fn add(&mut self, session: i64, text: &str) {
+    pub(crate) fn add(&mut self, session: i64, text: &str) {
         if let Some(filter) = self.sessions.get_mut(&session) {
             filter.add(text);
         }
     }
 
     /// Drops the filter of a session that got text which the filter does not cover.
-    pub fn forget(&mut self, session: i64) {
+    pub(crate) fn forget(&mut self, session: i64) {
         self.sessions.remove(&session);
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.sessions.is_empty()
     }
 }
@@ -68,14 +68,14 @@ impl Default for TextFilter {
 }
 
 impl TextFilter {
-    pub fn add(&mut self, text: &str) {
+    pub(crate) fn add(&mut self, text: &str) {
         for bit in sampled_bits(text.as_bytes()) {
             self.bits[bit / 64] |= 1 << (bit % 64);
         }
     }
 
     /// Says whether the text may hold the value.
-    pub fn may_hold(&self, value: &str) -> bool {
+    pub(crate) fn may_hold(&self, value: &str) -> bool {
         sampled_bits(value.as_bytes()).all(|bit| self.bits[bit / 64] >> (bit % 64) & 1 == 1)
     }
 }

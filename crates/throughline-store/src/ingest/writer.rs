@@ -40,7 +40,7 @@ pub(crate) struct WriterState {
 
 impl WriterState {
     /// Drops the cached ids after rows were deleted. Pending changes of the index stay.
-    pub fn clear_ids(&mut self) {
+    pub(crate) fn clear_ids(&mut self) {
         self.sessions.clear();
         self.contexts.clear();
         self.workspaces.clear();
@@ -113,7 +113,7 @@ impl<T> Ticket<T> {
 }
 
 impl Writer {
-    pub fn start(path: &Path, key: Option<&EncryptionKey>) -> Result<Self> {
+    pub(crate) fn start(path: &Path, key: Option<&EncryptionKey>) -> Result<Self> {
         let running = WriterThread::start(path, key)?;
         Ok(Self {
             running: Mutex::new(Some(running)),
@@ -124,7 +124,7 @@ impl Writer {
 
     /// Returns a writer for an unencrypted store that starts with the first job: most callers never
     /// write.
-    pub fn lazy(path: &Path) -> Self {
+    pub(crate) fn lazy(path: &Path) -> Self {
         Self {
             running: Mutex::new(None),
             may_start: true,
@@ -133,7 +133,7 @@ impl Writer {
     }
 
     /// Returns a writer that rejects every job.
-    pub fn read_only(path: &Path) -> Self {
+    pub(crate) fn read_only(path: &Path) -> Self {
         Self {
             may_start: false,
             ..Self::lazy(path)
@@ -155,7 +155,7 @@ impl Writer {
     }
 
     /// Queues a job, and blocks while the queue is full.
-    pub fn submit<T: Send + 'static>(
+    pub(crate) fn submit<T: Send + 'static>(
         &self,
         weight: usize,
         hurry: CommitMode,

@@ -36,7 +36,7 @@ struct PooledReader {
 
 impl ReaderPool {
     /// Starts with an open connection that maps the database.
-    pub fn with_connection(connection: Connection) -> Self {
+    pub(crate) fn with_connection(connection: Connection) -> Self {
         let pool = Self::default();
         let slot = MappedSlot::claim(&pool.mapped);
         pool.idle().push(PooledReader { connection, slot });
@@ -44,7 +44,7 @@ impl ReaderPool {
     }
 
     /// Runs `read` on a connection that no other caller uses at the same time.
-    pub fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         path: &Path,
         key: Option<&EncryptionKey>,

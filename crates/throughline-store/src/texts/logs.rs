@@ -39,7 +39,7 @@ pub(crate) struct LogPiece {
 }
 
 impl LogPiece {
-    pub fn new(offset: u64, size: u64, text: &CleanString) -> Option<Self> {
+    pub(crate) fn new(offset: u64, size: u64, text: &CleanString) -> Option<Self> {
         Some(Self {
             offset,
             size,
@@ -47,12 +47,12 @@ impl LogPiece {
         })
     }
 
-    pub fn read_text_at(&self) -> Result<String> {
+    pub(crate) fn read_text_at(&self) -> Result<String> {
         bodies::decompress_body(&self.body.hash, &self.body.data)
     }
 
     /// Returns the piece with a text that was derived from its own.
-    pub fn with_text(&self, text: &str) -> Option<Self> {
+    pub(crate) fn with_text(&self, text: &str) -> Option<Self> {
         Some(Self {
             offset: self.offset,
             size: self.size,
@@ -225,7 +225,7 @@ pub(crate) enum TextLocation {
 
 impl TextLocation {
     /// Reads the columns `body, block, start, length`, which begin at `first`.
-    pub fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+    pub(crate) fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
         Ok(match row.get::<_, Option<i64>>(first + 1)? {
             Some(block) => Self::Block(block, row.get(first + 2)?, row.get(first + 3)?),
             None => Self::Body(row.get(first)?),
@@ -393,7 +393,7 @@ pub(crate) struct BlankedPieces {
 }
 
 impl BlankedPieces {
-    pub fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.pieces += other.pieces;
         self.unreadable += other.unreadable;
     }

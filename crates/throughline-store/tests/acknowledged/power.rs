@@ -1,5 +1,5 @@
-//! Power loss. A writer's calls are traced; from them come disks that hold all that was synced and any
-//! part of what was not: none of it, the beginning, a random choice, a write torn at a sector.
+//! Power loss. A writer's calls are traced; from them come disks that hold all that was synced and
+//! any part of what was not: none of it, the beginning, a random choice, a write torn at a sector.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;

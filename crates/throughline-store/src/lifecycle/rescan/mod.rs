@@ -1,8 +1,9 @@
-//! Today's rules over what is already stored.
+//! Rescans: today's redaction rules applied to stored text.
 //!
-//! Rules improve, and a text that was clean by older ones may hold a secret by newer. A session's texts
-//! are looked at together, so that a value judged in one is replaced in all; then its logs, then what
-//! belongs to no session. What changes is rewritten, and its traces go as if it had been forgotten.
+//! Newer rules may find a secret in a text that older rules left alone. The texts of a session are
+//! scanned together, so that a value found in one is replaced in all; then its logs, then text that
+//! belongs to no session. What changes is rewritten, and the traces of the old text are removed as
+//! after forgetting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,10 +25,10 @@ use crate::texts::logs;
 use crate::{Store, records};
 use redact::{CleanString, Redactor, SessionSecrets};
 
-/// Which of the stored texts to look at.
+/// Which stored texts are scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RescanScope {
-    /// Those that older rules have cleaned.
+    /// Texts that were redacted by older rules.
     Outdated,
     All,
 }
@@ -37,7 +38,7 @@ pub enum RescanScope {
 pub struct RescanReport {
     pub looked_at: usize,
     pub changed: usize,
-    /// New marks, by rule.
+    /// The number of new redaction marks, by rule.
     pub marks: BTreeMap<String, usize>,
     pub traces: Traces,
 }
@@ -72,7 +73,8 @@ impl Store {
         Ok(rescan)
     }
 
-    /// Applies today's rules. Each session is a transaction: what is interrupted goes on next time.
+    /// Applies today's rules. Each session is one transaction, so that an interrupted rescan
+    /// continues with the next one.
     pub fn rescan(
         &self,
         which: RescanScope,
@@ -141,16 +143,15 @@ impl Store {
     }
 }
 
-/// What must be rewritten.
+/// The texts that must be rewritten.
 #[derive(Default)]
 struct RescanFindings {
     looked_at: usize,
     texts: Vec<(RecordRow, CleanString)>,
-    /// Table, column, row and the text that belongs there.
     cells: Vec<ChangedCell>,
-    /// Bodies of logs, by hash.
+    /// Pieces of logs, with their new text.
     pieces: Vec<(logs::TextLocation, CleanString)>,
-    /// A session's notes.
+    /// The file of the session's summary, with its new text.
     summary_file: Option<(PathBuf, CleanString)>,
     marks: BTreeMap<String, usize>,
 }
@@ -161,7 +162,7 @@ struct ChangedCell {
     text: CleanString,
 }
 
-/// A column that holds captured text.
+/// A column that contains captured text.
 struct TextColumn {
     table: &'static str,
     key: &'static str,
@@ -172,7 +173,7 @@ const fn text_column(table: &'static str, key: &'static str, column: &'static st
     TextColumn { table, key, column }
 }
 
-/// Columns of a session's records.
+/// The columns of a session's own rows.
 const RECORD_COLUMNS: &[TextColumn] = &[
     text_column("records", "row", "path"),
     text_column("records", "row", "metadata"),
@@ -181,7 +182,7 @@ const RECORD_COLUMNS: &[TextColumn] = &[
     text_column("summaries", "session", "state"),
 ];
 
-/// Columns that belong to no record.
+/// The columns of rows that belong to no single session.
 const OTHER_COLUMNS: &[TextColumn] = &[
     text_column("sessions", "id", "title"),
     text_column("sessions", "id", "cwd"),
@@ -206,7 +207,7 @@ fn sessions_to_scan(connection: &Connection, which: RescanScope) -> Result<Vec<i
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Looks at the texts of a session and at its logs.
+/// Scans the records of a session, its summary and its logs.
 fn scan_session(
     connection: &Connection,
     redactor: &Redactor,
@@ -259,7 +260,7 @@ fn scan_session(
     Ok(found)
 }
 
-/// Looks at the file of a session's notes.
+/// Scans the file of a session's summary.
 fn scan_summary_file(
     connection: &Connection,
     redactor: &Redactor,
@@ -282,7 +283,7 @@ fn scan_summary_file(
     Ok(())
 }
 
-/// Looks at what belongs to no session: names, titles, facts, and logs that told of none.
+/// Scans text that belongs to no single session: paths, titles, facts, and logs without a session.
 fn scan_other_text(
     connection: &Connection,
     redactor: &Redactor,
@@ -407,7 +408,8 @@ fn apply_findings(
             key: name,
             column,
         } = place;
-        // What two names became alike is left to the one that was there; the other goes.
+        // Redaction may make two keys equal; the first row keeps the key, and the other is
+        // replaced.
         let sql = format!("UPDATE OR REPLACE {table} SET {column} = ?2 WHERE {name} = ?1");
         tx.prepare_cached(&sql)?
             .execute(params![key, text.as_str()])?;
@@ -441,7 +443,7 @@ impl RescanFindings {
         self.texts.len() + self.cells.len() + self.pieces.len() + notes
     }
 
-    /// Returns the rows whose cells the index knows too.
+    /// Returns the rows whose changed cells are also in the search index.
     fn indexed_rows(&self) -> BTreeSet<i64> {
         let cells = self.cells.iter();
         let of_records = cells.filter(|cell| cell.column.table == "records");
@@ -463,7 +465,7 @@ impl RescanFindings {
         self.cells.iter().filter_map(session).collect()
     }
 
-    /// Counts the marks that a text got.
+    /// Counts the redaction marks that a text has gained.
     fn count_new_marks(&mut self, before: &str, after: &str) {
         let mut old = count_marks(before);
         for (rule, count) in count_marks(after) {
@@ -509,7 +511,8 @@ mod tests {
     use crate::texts::bodies;
     use crate::{Batch, BatchOrigin, Cursor, IncomingEntries, LogChunk, ParseIssues, ReadPhase};
 
-    /// A text that no rule knew when it was stored: put in behind the door's back.
+    /// A secret that no rule recognised when the text was stored, simulated by a write past the
+    /// sanitizer.
     #[test]
     fn what_older_rules_let_in_goes() {
         let dir = tempfile::tempdir().unwrap();
@@ -575,7 +578,7 @@ mod tests {
         );
     }
 
-    /// Puts a secret where a word was: in blocks, bodies, the index and the checksums.
+    /// Replaces a word by a secret in blocks, bodies, the index and the checksums.
     fn plant(store: &Store, word: &str, secret: &str) {
         let connection = Connection::open(store.path()).unwrap();
         connection
