@@ -67,7 +67,8 @@ const TABLES: &[(&str, &str)] = &[
     (
         "facts",
         "SELECT f.id, w.key, f.kind, f.text, f.words, f.tags, f.trust, f.pinned, f.made, f.seen,
-            f.times, f.superseded FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace ORDER BY 1",
+            f.times, f.superseded
+         FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace ORDER BY 1",
     ),
     (
         "digests",

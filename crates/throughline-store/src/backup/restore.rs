@@ -83,62 +83,81 @@ pub fn restore(
     let source = open_backup(from.file, key.as_ref().map(|(key, _)| key))?;
     let _alone = lock::lock_exclusive(folder)?;
     swap::recover_swap(folder)?;
-    let restored = replace_store(folder, from, key, &source, now, progress, on_step);
+    let job = RestoreJob {
+        folder,
+        from,
+        source: &source,
+        now,
+    };
+    let restored = job.replace_store(key, progress, on_step);
     if restored.is_err() {
         swap::recover_swap(folder)?;
     }
     restored
 }
 
-fn replace_store(
-    folder: &Path,
-    from: &RestoreSource<'_>,
-    key: Option<(EncryptionKey, KeyLocation)>,
-    source: &Connection,
+/// A restore whose backup is open and whose store is locked.
+struct RestoreJob<'a> {
+    folder: &'a Path,
+    from: &'a RestoreSource<'a>,
+    source: &'a Connection,
     now: Timestamp,
-    progress: &mut dyn FnMut(CopyProgress),
-    on_step: OnStep<'_>,
-) -> Result<RestoreResult> {
-    let (key, place) = key.unzip();
-    let aside = swap::new_database_path(folder);
-    let expected = verify::count_records(source)?;
-    files::create_private_file(&aside)?;
-    backup::copy_database(source, &aside, key.as_ref(), progress)?;
-    let mut copy = connection::connect(&aside, key.as_ref())?;
-    schema::check_schema(&copy, from.file)?;
-    let carried = backup::detach_redaction_key(&copy)?;
-    migrations::migrate(&mut copy, from.file, migrations::current_format())?;
-    on_step(SwapStep::Written)?;
-    let records = verify::check_thoroughly(&copy, from.file)?;
-    if records != expected {
-        return Err(Error::InvalidFile {
-            path: from.file.to_owned(),
-            why: format!("{expected} records, of which {records} arrived"),
-        });
+}
+
+impl RestoreJob<'_> {
+    fn replace_store(
+        &self,
+        key: Option<(EncryptionKey, KeyLocation)>,
+        progress: &mut dyn FnMut(CopyProgress),
+        on_step: OnStep<'_>,
+    ) -> Result<RestoreResult> {
+        let Self {
+            folder,
+            from,
+            source,
+            now,
+        } = *self;
+        let (key, place) = key.unzip();
+        let aside = swap::new_database_path(folder);
+        let expected = verify::count_records(source)?;
+        files::create_private_file(&aside)?;
+        backup::copy_database(source, &aside, key.as_ref(), progress)?;
+        let mut copy = connection::connect(&aside, key.as_ref())?;
+        schema::check_schema(&copy, from.file)?;
+        let carried = backup::detach_redaction_key(&copy)?;
+        migrations::migrate(&mut copy, from.file, migrations::current_format())?;
+        on_step(SwapStep::Written)?;
+        let records = verify::check_thoroughly(&copy, from.file)?;
+        if records != expected {
+            return Err(Error::InvalidFile {
+                path: from.file.to_owned(),
+                why: format!("{expected} records, of which {records} arrived"),
+            });
+        }
+        let redaction_key = carried.or_else(|| redaction_key_beside(from.file));
+        let tombstones = carry_tombstones(folder, from, redaction_key.as_deref(), &mut copy, now)?;
+        let records = verify::count_records(&copy)?;
+        drop(copy);
+        on_step(SwapStep::Checked)?;
+        let key = key.as_ref().map(EncryptionKey::id).zip(place);
+        if let Some((id, place)) = &key {
+            key_locations::remember(folder, *id, place)?;
+            on_step(SwapStep::KeyStored)?;
+        }
+        let safety_copy = keep_previous_store(folder, now)?;
+        swap::commit_swap(folder, redaction_key.as_deref(), OldFile::Drop, on_step)?;
+        Ok(RestoreResult {
+            records,
+            key,
+            safety_copy,
+            removed_copies: delete_oldest_copies(folder)?,
+            redaction_key: match redaction_key {
+                Some(_) => RedactionKey::Restored,
+                None => RedactionKey::Other,
+            },
+            tombstones,
+        })
     }
-    let redaction_key = carried.or_else(|| redaction_key_beside(from.file));
-    let tombstones = carry_tombstones(folder, from, redaction_key.as_deref(), &mut copy, now)?;
-    let records = verify::count_records(&copy)?;
-    drop(copy);
-    on_step(SwapStep::Checked)?;
-    let key = key.as_ref().map(EncryptionKey::id).zip(place);
-    if let Some((id, place)) = &key {
-        key_locations::remember(folder, *id, place)?;
-        on_step(SwapStep::KeyStored)?;
-    }
-    let safety_copy = keep_previous_store(folder, now)?;
-    swap::commit_swap(folder, redaction_key.as_deref(), OldFile::Drop, on_step)?;
-    Ok(RestoreResult {
-        records,
-        key,
-        safety_copy,
-        removed_copies: delete_oldest_copies(folder)?,
-        redaction_key: match redaction_key {
-            Some(_) => RedactionKey::Restored,
-            None => RedactionKey::Other,
-        },
-        tombstones,
-    })
 }
 
 /// The first bytes of an export.

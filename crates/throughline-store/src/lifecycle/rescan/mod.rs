@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use memory::words::StemmedText;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, Transaction, params, params_from_iter};
 use serde::Serialize;
 
 use crate::derived::summaries;
@@ -60,11 +60,15 @@ impl Store {
         let mut rescan = RescanReport::default();
         self.read(|connection| {
             let mut seen = SessionSecrets::default();
-            self.each_session(connection, which, progress, |session| {
+            let sessions = sessions_to_scan(connection, which)?;
+            for (done, &session) in sessions.iter().enumerate() {
+                progress(RescanProgress {
+                    sessions: done,
+                    sessions_total: sessions.len(),
+                });
                 let found = scan_session(connection, &self.redactor, session, which, &mut seen)?;
                 rescan.add_findings(&found);
-                Ok(())
-            })?;
+            }
             if which == RescanScope::All || rescan.looked_at > 0 {
                 rescan.add_findings(&scan_other_text(connection, &self.redactor, &mut seen)?);
             }
@@ -122,24 +126,6 @@ impl Store {
                 traces::remove_traces(&self.path, self.key.as_ref(), traces::READER_WAIT)?.traces;
         }
         Ok(rescan)
-    }
-
-    fn each_session(
-        &self,
-        connection: &Connection,
-        which: RescanScope,
-        progress: &dyn Fn(RescanProgress),
-        mut each: impl FnMut(i64) -> Result<()>,
-    ) -> Result<()> {
-        let sessions = sessions_to_scan(connection, which)?;
-        for (done, session) in sessions.iter().enumerate() {
-            progress(RescanProgress {
-                sessions: done,
-                sessions_total: sessions.len(),
-            });
-            each(*session)?;
-        }
-        Ok(())
     }
 }
 
@@ -207,7 +193,8 @@ fn sessions_to_scan(connection: &Connection, which: RescanScope) -> Result<Vec<i
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Scans the records of a session, its summary and its logs.
+/// Scans the records of a session, its summary and its logs. Values that are found are added to
+/// `seen`.
 fn scan_session(
     connection: &Connection,
     redactor: &Redactor,
@@ -215,72 +202,30 @@ fn scan_session(
     which: RescanScope,
     seen: &mut SessionSecrets,
 ) -> Result<RescanFindings> {
-    let mut found = RescanFindings::default();
-    let all = records::rows_where(connection, "session = ?1", &[&session])?;
-    let mut of_session = SessionSecrets::default();
-    for stored in &all {
-        redactor.collect_secrets(&stored.text, &mut of_session);
+    let records = records::rows_where(connection, "session = ?1", &[&session])?;
+    let mut secrets = SessionSecrets::default();
+    for stored in &records {
+        redactor.collect_secrets(&stored.text, &mut secrets);
     }
+    let mut scan = TextScan::new(connection, redactor, &mut secrets);
     let outdated = outdated_rows(connection, session, which)?;
-    for stored in all {
-        let clean = redactor.clean_in_session(&stored.text, &mut of_session);
-        found.looked_at += usize::from(outdated.contains(&stored.row));
-        if clean.is_changed() {
-            found.count_new_marks(&stored.text, clean.as_str());
-            let clean = clean.into_owned();
-            found.texts.push((stored, clean));
+    for stored in records {
+        scan.found.looked_at += usize::from(outdated.contains(&stored.row));
+        if let Some(clean) = scan.redacted(&stored.text) {
+            scan.found.texts.push((stored, clean));
         }
     }
-    for place in RECORD_COLUMNS {
-        let condition = "WHERE session = ?1";
-        scan_column(
-            connection,
-            redactor,
-            place,
-            condition,
-            session,
-            &mut of_session,
-            &mut found,
-        )?;
+    for column in RECORD_COLUMNS {
+        scan.scan_column(column, "session = ?1", Some(session))?;
     }
-    let sql = "SELECT DISTINCT body, block, start, length FROM raw WHERE source IN
-        (SELECT source FROM source_sessions WHERE session = ?1)";
-    scan_log_pieces(
-        connection,
-        redactor,
-        sql,
-        session,
-        &mut of_session,
-        &mut found,
-    )?;
-    scan_summary_file(connection, redactor, session, &mut of_session, &mut found)?;
-    for secret in of_session.new_values() {
+    let in_session = "source IN (SELECT source FROM source_sessions WHERE session = ?1)";
+    scan.scan_log_pieces(in_session, Some(session))?;
+    scan.scan_summary_file(session)?;
+    let found = scan.found;
+    for secret in secrets.new_values() {
         redactor.collect_secrets(&secret.value, seen);
     }
     Ok(found)
-}
-
-/// Scans the file of a session's summary.
-fn scan_summary_file(
-    connection: &Connection,
-    redactor: &Redactor,
-    session: i64,
-    seen: &mut SessionSecrets,
-    found: &mut RescanFindings,
-) -> Result<()> {
-    let name: String = connection
-        .prepare_cached("SELECT name FROM sessions WHERE id = ?1")?
-        .query_row([session], |row| row.get(0))?;
-    let path = summaries::summary_path_beside(connection, &name);
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        return Ok(());
-    };
-    let clean = redactor.clean_in_session(&text, seen);
-    if clean.is_changed() {
-        found.count_new_marks(&text, clean.as_str());
-        found.summary_file = Some((path, clean.into_owned()));
-    }
-    Ok(())
 }
 
 /// Scans text that belongs to no single session: paths, titles, facts, and logs without a session.
@@ -289,22 +234,12 @@ fn scan_other_text(
     redactor: &Redactor,
     seen: &mut SessionSecrets,
 ) -> Result<RescanFindings> {
-    let mut found = RescanFindings::default();
-    for place in OTHER_COLUMNS {
-        scan_column(
-            connection,
-            redactor,
-            place,
-            "WHERE ?1 = 0",
-            0,
-            seen,
-            &mut found,
-        )?;
+    let mut scan = TextScan::new(connection, redactor, seen);
+    for column in OTHER_COLUMNS {
+        scan.scan_column(column, "1", None)?;
     }
-    let sql = "SELECT DISTINCT body, block, start, length FROM raw WHERE ?1 = 0 AND source NOT IN
-        (SELECT source FROM source_sessions)";
-    scan_log_pieces(connection, redactor, sql, 0, seen, &mut found)?;
-    Ok(found)
+    scan.scan_log_pieces("source NOT IN (SELECT source FROM source_sessions)", None)?;
+    Ok(scan.found)
 }
 
 fn outdated_rows(
@@ -319,59 +254,100 @@ fn outdated_rows(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn scan_column(
-    connection: &Connection,
-    redactor: &Redactor,
-    place: &'static TextColumn,
-    condition: &str,
-    session: i64,
-    seen: &mut SessionSecrets,
-    found: &mut RescanFindings,
-) -> Result<()> {
-    let TextColumn { table, key, column } = place;
-    let sql = format!(
-        "SELECT {key}, {column} FROM {table} {condition} AND {column} IS NOT NULL ORDER BY 1"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([session])?;
-    while let Some(row) = rows.next()? {
-        let text: String = row.get(1)?;
-        let clean = redactor.clean_in_session(&text, seen);
-        if clean.is_changed() {
-            found.count_new_marks(&text, clean.as_str());
-            found.cells.push(ChangedCell {
-                column: place,
-                key: row.get(0)?,
-                text: clean.into_owned(),
-            });
-        }
-    }
-    Ok(())
+/// A scan in progress: the secrets that it knows, and the texts that must be rewritten.
+struct TextScan<'a> {
+    connection: &'a Connection,
+    redactor: &'a Redactor,
+    secrets: &'a mut SessionSecrets,
+    found: RescanFindings,
 }
 
-fn scan_log_pieces(
-    connection: &Connection,
-    redactor: &Redactor,
-    sql: &str,
-    session: i64,
-    seen: &mut SessionSecrets,
-    found: &mut RescanFindings,
-) -> Result<()> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let kept: Vec<logs::TextLocation> = statement
-        .query_map([session], |row| logs::TextLocation::from_row(row, 0))?
-        .collect::<Result<_, _>>()?;
-    for kept in kept {
-        let Some(text) = logs::readable_text(connection, &kept)? else {
-            continue;
-        };
-        let clean = redactor.clean_lines(&text, seen, &mut []);
-        if clean.as_str() != text {
-            found.count_new_marks(&text, clean.as_str());
-            found.pieces.push((kept, clean));
+impl<'a> TextScan<'a> {
+    fn new(
+        connection: &'a Connection,
+        redactor: &'a Redactor,
+        secrets: &'a mut SessionSecrets,
+    ) -> Self {
+        Self {
+            connection,
+            redactor,
+            secrets,
+            found: RescanFindings::default(),
         }
     }
-    Ok(())
+
+    /// Redacts a text, and returns the result if it differs.
+    fn redacted(&mut self, text: &str) -> Option<CleanString> {
+        let clean = self.redactor.clean_in_session(text, self.secrets);
+        if !clean.is_changed() {
+            return None;
+        }
+        self.found.count_new_marks(text, clean.as_str());
+        Some(clean.into_owned())
+    }
+
+    /// Scans the cells of a column. `session` is the parameter of the condition, if it has one.
+    fn scan_column(
+        &mut self,
+        column: &'static TextColumn,
+        condition: &str,
+        session: Option<i64>,
+    ) -> Result<()> {
+        let TextColumn {
+            table,
+            key,
+            column: name,
+        } = column;
+        let sql = format!(
+            "SELECT {key}, {name} FROM {table} WHERE {condition} AND {name} IS NOT NULL ORDER BY 1"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(session))?;
+        while let Some(row) = rows.next()? {
+            if let Some(text) = self.redacted(&row.get::<_, String>(1)?) {
+                let key = row.get(0)?;
+                self.found.cells.push(ChangedCell { column, key, text });
+            }
+        }
+        Ok(())
+    }
+
+    fn scan_log_pieces(&mut self, condition: &str, session: Option<i64>) -> Result<()> {
+        let sql = format!("SELECT DISTINCT body, block, start, length FROM raw WHERE {condition}");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let locations: Vec<logs::TextLocation> = statement
+            .query_map(params_from_iter(session), |row| {
+                logs::TextLocation::from_row(row, 0)
+            })?
+            .collect::<Result<_, _>>()?;
+        for location in locations {
+            let Some(text) = logs::readable_text(self.connection, &location)? else {
+                continue;
+            };
+            let clean = self.redactor.clean_lines(&text, self.secrets, &mut []);
+            if clean.as_str() != text {
+                self.found.count_new_marks(&text, clean.as_str());
+                self.found.pieces.push((location, clean));
+            }
+        }
+        Ok(())
+    }
+
+    /// Scans the file of a session's summary.
+    fn scan_summary_file(&mut self, session: i64) -> Result<()> {
+        let name: String = self
+            .connection
+            .prepare_cached("SELECT name FROM sessions WHERE id = ?1")?
+            .query_row([session], |row| row.get(0))?;
+        let path = summaries::summary_path_beside(self.connection, &name);
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            return Ok(());
+        };
+        if let Some(clean) = self.redacted(&text) {
+            self.found.summary_file = Some((path, clean));
+        }
+        Ok(())
+    }
 }
 
 fn apply_findings(
