@@ -21,7 +21,7 @@ use throughline_store::{
     Batch, BatchOrigin, Cursor, IncomingEntries, LogChunk, ParseIssues, Query, ReadPhase, Store,
 };
 
-/// Records of one session.
+/// The number of records per session.
 const SESSION: usize = 250;
 
 fn main() {
@@ -81,7 +81,7 @@ fn forget(store: &Store, what: &str, selection: &Selection, now: Timestamp) {
     );
 }
 
-/// Compares the ways to take one row's terms out of a full-text index.
+/// Compares ways to remove the terms of one row from a full-text index.
 fn index_ways(rows: usize) {
     let ways = [
         (
@@ -146,7 +146,8 @@ fn index_ways(rows: usize) {
             let word = format!("nique{}x7", rows[0]);
             let left = memchr::memmem::find(&bytes, word.as_bytes()).is_some();
             println!(
-                "index: {name}: {} rows in {written:.0?}, {:.0?} with the checkpoint, word left: {left}",
+                "index: {name}: {} rows in {written:.0?}, {:.0?} with the checkpoint, \
+                 word left: {left}",
                 rows.len(),
                 started.elapsed()
             );
@@ -203,7 +204,7 @@ fn append(store: &Store, session: usize, words: &mut Words) {
     drop(store.append(Batch::new(&mut door, cleaned, from)));
 }
 
-/// Makes texts of a vocabulary in which some words are common and most are rare.
+/// Generates texts from a vocabulary in which few words are common and most are rare.
 struct Words(u64);
 
 impl Words {

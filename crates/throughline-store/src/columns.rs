@@ -1,7 +1,7 @@
 //! Columns of a query, declared once and read by name.
 
-/// Declares a module with the columns of a query: `SQL` lists their expressions for a `SELECT`, and a
-/// constant per column is its position in the row. The list and the positions cannot drift apart,
+/// Declares a module with the columns of a query: `SQL` lists their expressions for a `SELECT`, and
+/// a constant per column is its position in the row. The list and the positions cannot drift apart,
 /// and reading by name costs nothing at run time.
 macro_rules! columns {
     ($(#[$doc:meta])* $vis:vis mod $module:ident { $($column:ident: $sql:literal,)+ }) => {

@@ -10,8 +10,8 @@ use crate::hex;
 use crate::texts::reader::TextReader;
 use crate::{index, records};
 
-/// Tables, how their rows are shown, and in which order. Numbers that only this file knows are
-/// shown as the names they stand for.
+/// The tables with the queries that show them, in a fixed order. Row numbers are shown as the names
+/// they stand for.
 const TABLES: &[(&str, &str)] = &[
     ("workspaces", "SELECT key FROM workspaces ORDER BY 1"),
     (
@@ -56,7 +56,8 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "skips",
-        "SELECT f.path, x.line, x.why FROM skips x JOIN sources f ON f.id = x.source ORDER BY 1, 2, 3",
+        "SELECT f.path, x.line, x.why FROM skips x JOIN sources f ON f.id = x.source
+         ORDER BY 1, 2, 3",
     ),
     (
         "drift",
@@ -65,8 +66,9 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "facts",
-        "SELECT f.id, w.key, f.kind, f.text, f.words, f.tags, f.trust, f.pinned, f.made, f.seen, f.times,
-            f.superseded FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace ORDER BY 1",
+        "SELECT f.id, w.key, f.kind, f.text, f.words, f.tags, f.trust, f.pinned, f.made, f.seen,
+            f.times, f.superseded
+         FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace ORDER BY 1",
     ),
     (
         "digests",
@@ -76,7 +78,8 @@ const TABLES: &[(&str, &str)] = &[
     (
         "evictions",
         "SELECT s.name, e.at, e.pass, e.records, e.prompts, e.tool_calls, e.errors, e.lost,
-            length(e.ids), e.reread FROM evictions e JOIN sessions s ON s.id = e.session ORDER BY 1",
+            length(e.ids), e.reread
+         FROM evictions e JOIN sessions s ON s.id = e.session ORDER BY 1",
     ),
     (
         "digest_rows",
@@ -146,7 +149,7 @@ const WITH_RECORDS: &[&str] = &[
 ];
 
 impl Store {
-    /// Prints every table.
+    /// Returns every table as text.
     pub fn dump(&self) -> Result<String> {
         self.read(|connection| {
             let mut out = String::new();
@@ -162,7 +165,7 @@ impl Store {
     }
 }
 
-/// A new table must be printed too.
+/// Reports a table that is not listed, so that a new table gets its query.
 fn report_unlisted_tables(connection: &Connection, out: &mut String) -> Result<()> {
     let mut statement = connection.prepare(
         "SELECT name FROM sqlite_schema WHERE type = 'table'

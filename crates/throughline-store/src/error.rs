@@ -1,4 +1,4 @@
-//! What can go wrong with the local database.
+//! Errors of the local database.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Cloneable, because one failed commit fails every write that shared it.
+/// The error is `Clone`, because one failed commit fails every write that shared it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     #[error("the store failed: {0}")]
@@ -17,7 +17,10 @@ pub enum Error {
         path: PathBuf,
         error: Arc<std::io::Error>,
     },
-    #[error("{} was written by a newer Throughline (format {found}, this one knows {known})", path.display())]
+    #[error(
+        "{} was written by a newer Throughline (format {found}; this version reads up to {known})",
+        path.display()
+    )]
     TooNew {
         path: PathBuf,
         found: i64,
@@ -25,23 +28,25 @@ pub enum Error {
     },
     #[error("{} is not a Throughline store", path.display())]
     NotAStore { path: PathBuf },
-    #[error("SQLite {0} has known faults with concurrent writers; 3.51.3 or later is needed")]
+    #[error(
+        "SQLite {0} has known bugs with concurrent writers; version 3.51.3 or later is required"
+    )]
     UnsupportedSqlite(String),
     #[error("cannot write the export: {0}")]
     Export(#[source] Arc<std::io::Error>),
     #[error("cannot read the import: {0}")]
     Import(#[source] Arc<std::io::Error>),
-    #[error("this is no export of Throughline's: {0}")]
+    #[error("not a Throughline export: {0}")]
     NotAnExport(String),
     #[error("the store in {} is in use by another process", path.display())]
     InUse { path: PathBuf },
-    #[error("{} is missing, but the log of its last writes is there", path.display())]
+    #[error("{} is missing, but its write-ahead log exists", path.display())]
     WalWithoutDatabase { path: PathBuf },
-    #[error("nothing of a Throughline store can be read in {}", path.display())]
+    #[error("no data of a Throughline store can be recovered from {}", path.display())]
     NothingRecoverable { path: PathBuf },
-    #[error("{} can be read here, but not written", path.display())]
+    #[error("{} is read-only", path.display())]
     ReadOnly { path: PathBuf },
-    #[error("the writer stopped")]
+    #[error("the thread that writes to the store has stopped")]
     WriterStopped,
     #[error("record {0} does not match its checksum")]
     ChecksumMismatch(memory::RecordId),
@@ -49,22 +54,22 @@ pub enum Error {
     MissingText(String),
     #[error(transparent)]
     Encryption(#[from] crate::encryption::EncryptionError),
-    #[error("{} is not sound: {why}", path.display())]
+    #[error("{} failed verification: {why}", path.display())]
     InvalidFile { path: PathBuf, why: String },
     #[error("refusing to use the folder {}: {why}", path.display())]
     UnsafeFolder {
         path: PathBuf,
         why: String,
-        /// The command that makes it safe.
+        /// The command that fixes it.
         fix: String,
     },
     #[error("{} is not a regular file", path.display())]
     NotAFile { path: PathBuf },
     #[error("{} is an export, not a backup", path.display())]
     IsAnExport { path: PathBuf },
-    #[error("{} has another schema than Throughline makes: {what}", path.display())]
+    #[error("{} does not have the schema of a Throughline store: {what}", path.display())]
     ForeignSchema { path: PathBuf, what: String },
-    #[error("{} exists already", path.display())]
+    #[error("{} already exists", path.display())]
     AlreadyExists { path: PathBuf },
 }
 
@@ -77,7 +82,7 @@ impl Error {
         }
     }
 
-    /// Says whether nothing can be written where the store lies.
+    /// Says whether the store cannot be written.
     pub fn is_read_only(&self) -> bool {
         use std::io::ErrorKind as Io;
         match self {
@@ -93,7 +98,7 @@ impl Error {
         }
     }
 
-    /// Says whether the file is not what was written, so that a repair may help.
+    /// Says whether the file is damaged, so that a repair may help.
     pub fn is_corrupt(&self) -> bool {
         match self {
             Self::Sqlite(error) => {
@@ -110,8 +115,8 @@ impl Error {
         }
     }
 
-    /// Says whether the disk refused: after that, nothing that the connection remembers of the
-    /// file can be trusted.
+    /// Says whether the disk failed. After that, the state that a connection has cached of the file
+    /// cannot be trusted.
     pub fn is_disk_failure(&self) -> bool {
         let code = match self {
             Self::Sqlite(error) => error.sqlite_error_code(),
@@ -120,8 +125,8 @@ impl Error {
         code == Some(ErrorCode::SystemIoFailure)
     }
 
-    /// Says whether a failed write says nothing about what was to be written: every other write
-    /// would fail as well.
+    /// Says whether a failed write says nothing about its content, because every other write would
+    /// fail as well.
     pub fn affects_all_writes(&self) -> bool {
         if self.is_disk_full() || self.is_disk_failure() || self.is_read_only() {
             return true;
@@ -141,7 +146,7 @@ impl Error {
         }
     }
 
-    /// Says whether the disk is full, so that a sweep can stop and go on later.
+    /// Says whether the disk is full, so that a sweep can stop and continue later.
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),
@@ -153,7 +158,7 @@ impl Error {
     }
 }
 
-/// Says whether a value is not of the kind that is written there.
+/// Says whether a column has a value of an unexpected type.
 fn is_type_mismatch(error: &rusqlite::Error) -> bool {
     use rusqlite::Error as E;
     matches!(

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 
 /// Fails unless a folder belongs to this user and only this user can write to it. Another user who
-/// can write to it could put a store, a key or a socket of their own in place of ours. A folder that
-/// does not exist yet is created private later.
+/// can write to it could put a store, a key or a socket of their own in place of ours. A folder
+/// that does not exist yet is created private later.
 #[cfg(unix)]
 pub fn check_folder(folder: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
@@ -55,8 +55,8 @@ pub(crate) fn create_private_dir(path: &Path) -> Result<()> {
     builder.create(path).map_err(Error::io(path))
 }
 
-/// Creates an empty file that only its owner can read; an existing file stays as it is. SQLite gives
-/// its side files the mode of the database.
+/// Creates an empty file that only its owner can read; an existing file stays as it is. SQLite
+/// gives its side files the mode of the database.
 pub(crate) fn create_private_file(path: &Path) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -1,8 +1,8 @@
 //! Other programs' SQLite files, read without touching them.
 //!
-//! No lock is taken and no file beside theirs is made: their own SQLite may be another version, and
-//! two versions must never share a write-ahead log. A file with nothing in its log is opened as
-//! immutable; else the pages of the log are laid over the file's in memory.
+//! No lock is taken and no file is created beside theirs, because their SQLite may be another
+//! version, and two versions must not share a write-ahead log. A file with an empty log is opened
+//! as immutable; otherwise the pages of the log are applied to a copy in memory.
 
 use std::fs;
 use std::io::Cursor;
@@ -13,18 +13,19 @@ use rusqlite::{Connection, OpenFlags, ToSql};
 
 use crate::error::{Error, Result};
 
-/// A file with a log beside it is read into memory; beyond this only what is in the file counts.
+/// A file with a write-ahead log is read into memory. Of a larger file only the database itself is
+/// read.
 const OVERLAY_BYTES_MAX: u64 = 512 << 20;
-/// A file that changes while it is read is read again, this often.
+/// How often a file is read again that changes while it is read.
 const OPEN_ATTEMPTS_MAX: usize = 3;
 
-/// Another program's database, as it was when it was opened.
+/// A snapshot of another program's database.
 #[derive(Debug)]
 pub struct ForeignDatabase {
     connection: Connection,
 }
 
-/// One row of an answer.
+/// One row of a result.
 #[derive(Debug)]
 pub struct ForeignRow<'a, 'b>(&'b rusqlite::Row<'a>);
 
@@ -39,7 +40,8 @@ impl ForeignDatabase {
                 Err(error) => last = Some(Err(error)),
             }
         }
-        // It changes all the time; the last try is as good as any, and errors show when reading.
+        // The file changes all the time; the last attempt is as good as any, and reading reports
+        // errors.
         last.unwrap_or_else(|| {
             Err(Error::NotAStore {
                 path: path.to_owned(),
@@ -65,13 +67,13 @@ impl ForeignDatabase {
         Ok(Self { connection })
     }
 
-    /// Says whether a table is there.
+    /// Says whether a table exists.
     pub fn has_table(&self, name: &str) -> bool {
         let sql = "SELECT 1 FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?1";
         self.connection.query_row(sql, [name], |_| Ok(())).is_ok()
     }
 
-    /// Calls `each` with every row of an answer.
+    /// Calls `each` with every row of a result.
     pub fn each_row(
         &self,
         sql: &str,
@@ -88,7 +90,7 @@ impl ForeignDatabase {
 }
 
 impl ForeignRow<'_, '_> {
-    /// Returns a column as text; a blob that is text counts.
+    /// Returns a column as text, also if it is a blob of valid UTF-8.
     pub fn text(&self, column: usize) -> Option<&str> {
         match self.0.get_ref(column).ok()? {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => std::str::from_utf8(bytes).ok(),
@@ -117,14 +119,14 @@ impl ForeignRow<'_, '_> {
     }
 }
 
-/// Returns where SQLite keeps the write-ahead log of a file.
+/// Returns the path of a database's write-ahead log.
 pub fn wal_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)
 }
 
-/// Returns the file that a file beside it, by its name, is the write-ahead log or index of.
+/// Returns the database of a side file, such as a write-ahead log, by its name.
 pub fn database_of(beside: &Path) -> Option<PathBuf> {
     let name = beside.file_name()?.to_str()?;
     let database = ["-wal", "-shm", "-journal"]
@@ -166,7 +168,7 @@ fn open_immutable(path: &Path) -> Result<Connection> {
 const WAL_HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
 
-/// Lays the committed pages of a write-ahead log over a database image.
+/// Applies the committed pages of a write-ahead log to a database image.
 fn apply_wal(image: &mut Vec<u8>, log: &[u8]) {
     let mut pages = 0;
     if let Some((page_bytes, frames)) = committed_frames(log) {
@@ -184,7 +186,7 @@ fn apply_wal(image: &mut Vec<u8>, log: &[u8]) {
             image.truncate(pages * page_bytes);
         }
     }
-    // A database in memory has no log: its header must not ask for one.
+    // A database in memory has no log, so its header must say that it uses none.
     if image.len() >= 20 {
         image[18] = 1;
         image[19] = 1;
@@ -193,7 +195,7 @@ fn apply_wal(image: &mut Vec<u8>, log: &[u8]) {
 
 type Frame<'a> = (u32, u32, &'a [u8]);
 
-/// Returns the page size and the frames up to the last commit that are whole.
+/// Returns the page size and the complete frames up to the last commit.
 fn committed_frames(log: &[u8]) -> Option<(usize, Vec<Frame<'_>>)> {
     let word = |at: usize| -> Option<u32> {
         Some(u32::from_be_bytes(log.get(at..at + 4)?.try_into().ok()?))
@@ -232,7 +234,7 @@ fn committed_frames(log: &[u8]) -> Option<(usize, Vec<Frame<'_>>)> {
     Some((page_bytes, frames))
 }
 
-/// The log's own checksum, as SQLite's file format describes it.
+/// Returns the checksum of a write-ahead log as SQLite's file format defines it.
 fn wal_checksum(start: (u32, u32), bytes: &[u8], big_endian: bool) -> (u32, u32) {
     let word = |four: &[u8]| {
         let four = <[u8; 4]>::try_from(four).unwrap_or_default();

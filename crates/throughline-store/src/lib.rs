@@ -22,6 +22,13 @@
 //! The SQL of a table is in the file of its noun. The tables are the truth: the search index can be
 //! rebuilt from them.
 
+#![warn(unreachable_pub, let_underscore_drop)]
+#![warn(clippy::await_holding_lock)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
+
 mod backup;
 mod columns;
 mod derived;

@@ -179,7 +179,10 @@ fn readable(folder: &Path, texts: &Texts) -> Vec<RecordId> {
     let Ok(store) = Store::open_with(folder, OpenMode::ReadOnly, &NoKeychain) else {
         return Vec::new();
     };
-    let reads = |id: &RecordId| matches!(store.read_record(*id), Ok(Some(record)) if record.content == texts[id]);
+    let reads = |id: &RecordId| {
+        let record = store.read_record(*id);
+        matches!(record, Ok(Some(record)) if record.content == texts[id])
+    };
     texts.keys().copied().filter(reads).collect()
 }
 
@@ -402,7 +405,8 @@ fn every_changed_bit_of_a_text_is_noticed() {
         "{harmless} of {flips} changed nothing"
     );
     println!(
-        "soak: damage | a bit of a text: {flips} copies | {harmless} without effect, all others noticed"
+        "soak: damage | a bit of a text: {flips} copies | {harmless} without effect, \
+         all others noticed"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Evicted sessions are found by title and digest, whatever happens to either.
+//! Evicted sessions are found by title and digest, whatever changes either.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ fn name(session: u8) -> SessionId {
     SessionId::of(Flavor::Claude, &format!("s{session}"))
 }
 
-/// What a log says of a session.
+/// What a log says about a session.
 struct Told<'a> {
     session: u8,
     prompts: &'a [&'a str],
@@ -70,7 +70,7 @@ fn ingest(store: &Store, told: &Told<'_>) {
     testkit::store::append_from(store, incoming, origin);
 }
 
-/// Digests every session with its prompts, then evicts it.
+/// Makes a digest of every session from its prompts, then evicts it.
 fn evict(store: &Store) {
     for pending in store
         .pending_digests(VERSION, now() - QUIET, now())
@@ -165,7 +165,7 @@ fn an_evicted_session_is_found_by_what_is_left() {
     );
     assert_eq!(found_in(&store, "sextant", Some("example.com/sails")), []);
     assert!(store.digest_text(&name(1)).unwrap().is_some());
-    // Since and until look at when the session was.
+    // `since` and `until` filter by the time of the session.
     let since = |since: Timestamp| Query {
         text: "sextant".to_owned(),
         since: Some(since),
@@ -195,7 +195,7 @@ fn a_title_or_a_workspace_that_becomes_known_later_is_found() {
         [name(1)]
     );
     is_sound(&store);
-    // The session goes on, and is evicted again.
+    // The session continues, and is evicted again.
     let more = Told {
         prompts: &["scrape the barnacles"],
         ..later

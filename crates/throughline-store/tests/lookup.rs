@@ -1,4 +1,4 @@
-//! The lists that are read from the index's own pages say what the index says when it is asked.
+//! The posting lists that are read from FTS5's own tables equal the results of FTS5 queries.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
@@ -12,7 +12,8 @@ use throughline_store::{IncomingEntries, Lookup, Query, Result, SearchScope, Sto
 
 const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 
-/// Stores records of every kind, in two workspaces, each with the words of its number's bits.
+/// Stores records of every kind in two workspaces; the bits of its number are the words of a
+/// record.
 fn filled() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
@@ -59,7 +60,7 @@ fn record(session: &SessionId, number: usize) -> Record {
     }
 }
 
-/// Returns the rows that hold all of some words, as the index gives them.
+/// Returns the rows that contain all of some words, by an FTS5 query.
 fn asked(lookup: &Lookup<'_>, scope: &SearchScope, expression: &str) -> Result<Vec<i64>> {
     lookup.rows(scope, expression, usize::MAX)
 }

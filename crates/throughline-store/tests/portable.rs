@@ -175,7 +175,8 @@ fn at() -> impl Strategy<Value = Option<Timestamp>> {
 prop_compose! {
     fn record(session: SessionId)(
         message in "[a-z0-9]{1,6}", ordinal in 0..3_u32, line in 0..50_u64, at in at(),
-        kind in prop::sample::select(RecordKind::ALL), content in text(), path in prop::option::of("[a-z/]{1,9}"),
+        kind in prop::sample::select(RecordKind::ALL), content in text(),
+        path in prop::option::of("[a-z/]{1,9}"),
         call in prop::option::of("[a-z]{1,4}"), tags in prop::collection::vec("[a-z]{1,5}", 0..3),
         code in prop::option::of("[0-9]{1,3}"), branch in prop::option::of("[a-z]{1,5}"),
     ) -> Record {
@@ -184,7 +185,10 @@ prop_compose! {
             session: session.clone(),
             tool: call.as_ref().map(|_| "Bash".to_owned()),
             path, call: call.map(CallId::new), content, tags,
-            metadata: code.map(|code| ("exit_code".to_owned(), code)).into_iter().collect::<BTreeMap<_, _>>(),
+            metadata: code
+                .map(|code| ("exit_code".to_owned(), code))
+                .into_iter()
+                .collect::<BTreeMap<_, _>>(),
             trust: Trust::Model,
             context: RecordEnvironment { cwd: None, branch, model: Some("m".to_owned()) },
         }
@@ -221,7 +225,9 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn reads()(entries in prop::collection::vec(entry(), 1..12), name in 0..40_u8, log in text()) -> Reads {
+    fn reads()(
+        entries in prop::collection::vec(entry(), 1..12), name in 0..40_u8, log in text()
+    ) -> Reads {
         Reads { path: format!("/logs/{name}.jsonl"), incoming: entries, log: log + "\n" }
     }
 }

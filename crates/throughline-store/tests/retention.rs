@@ -1,4 +1,4 @@
-//! What is kept and what goes, whatever happens in whatever order.
+//! What retention keeps and evicts, for any sequence of events.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,7 +42,7 @@ fn keep_all() -> RetentionPolicy {
     }
 }
 
-/// Lets everything go that may.
+/// A policy that evicts everything it may.
 fn keep_none() -> RetentionPolicy {
     RetentionPolicy {
         raw_soft_cap_bytes: 0,
@@ -58,7 +58,7 @@ struct World {
     dir: tempfile::TempDir,
     store: Store,
     now: Timestamp,
-    /// How many lines each session's log has.
+    /// The number of lines in the log of each session.
     lines: BTreeMap<usize, usize>,
 }
 
@@ -96,7 +96,7 @@ impl World {
         ) + &long
     }
 
-    /// Adds lines to a session's log and reads it: the new lines, or all of it again.
+    /// Appends lines to the log of a session and reads it: the new lines, or all of it again.
     fn ingest(&mut self, session: usize, more: usize, again: bool) {
         let before = self.lines.get(&session).copied().unwrap_or(0);
         let lines = before + more;
@@ -162,13 +162,13 @@ impl World {
         ticket.wait().unwrap();
     }
 
-    /// Runs retention as a sweep does at its end, with room for everything.
+    /// Runs retention as at the end of a sweep, with room for everything.
     fn end_sweep(&self) {
         let retained = self.store.evict(&keep_all(), QUIET, self.now).unwrap();
         assert_eq!(retained.sessions(), 0);
     }
 
-    /// Digests what is quiet. The digest counts the records it is made of.
+    /// Makes digests of inactive sessions. A digest counts its records.
     fn digest(&self, quiet: SignedDuration) -> usize {
         let pending = self
             .store
@@ -210,7 +210,7 @@ impl World {
         stored.map_or(0, |stored| stored.digest.records)
     }
 
-    /// Pins a text of a session, as the table of facts has it.
+    /// Pins a fact from a session, directly in the table of facts.
     fn pin(&self, session: usize) {
         let sql = rusqlite::Connection::open(Store::database_path(self.dir.path())).unwrap();
         sql.busy_timeout(std::time::Duration::from_secs(30))
@@ -292,7 +292,7 @@ fn an_evicted_session_leaves_its_digest_and_does_not_come_back() {
         "a log that is read again is not kept again"
     );
     assert_eq!(world.listed(1).records, 10);
-    // It waits until it is quiet, and is then told together with what is gone.
+    // The session is digested once it is inactive, together with its evicted records.
     assert_eq!(world.digest(QUIET), 0);
     world.now += DAY;
     assert_eq!(world.digest(QUIET), 1);
@@ -370,11 +370,16 @@ fn near_identical_facts_become_one() {
     assert_eq!(world.store.consolidate_facts().unwrap(), 1);
     assert_eq!(world.store.consolidate_facts().unwrap(), 0);
     let merged: (i64, String) = sql
-        .query_row("SELECT times, (SELECT CAST(superseded AS TEXT) FROM facts WHERE id = CAST('b' AS BLOB))
-             FROM facts WHERE id = CAST('a' AS BLOB)", [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row(
+            "SELECT times,
+                (SELECT CAST(superseded AS TEXT) FROM facts WHERE id = CAST('b' AS BLOB))
+             FROM facts WHERE id = CAST('a' AS BLOB)",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
         .unwrap();
     assert_eq!(merged, (4, "a".to_owned()));
-    // A year on, what was replaced is history no longer.
+    // After a year superseded facts are deleted.
     let later = start() + DAY * 400;
     assert_eq!(world.store.delete_unreferenced(later).unwrap(), 1);
     assert_eq!(world.store.delete_unreferenced(later).unwrap(), 0);
@@ -442,7 +447,7 @@ fn a_packed_session_reads_as_before() {
     assert_eq!(world.raw_of(1), before.1);
     assert_eq!(find(&world), 1);
     world.is_sound();
-    // It is done for a week, then only what has changed is packed.
+    // The task is done for a week; then only changed sessions are packed.
     assert_eq!(world.store.due_tasks(world.now).unwrap(), []);
     world.ingest(2, 1, false);
     world.now += 40 * DAY;
@@ -454,7 +459,7 @@ fn a_packed_session_reads_as_before() {
     assert_eq!(packed.sessions, 1);
     assert_eq!(world.live_lines(2).len(), 3);
     world.end_sweep();
-    // What is packed goes like anything else.
+    // Packed sessions are evicted like any other.
     world.digest(QUIET);
     world.store.evict(&keep_none(), QUIET, world.now).unwrap();
     assert_eq!(
@@ -467,7 +472,7 @@ fn a_packed_session_reads_as_before() {
 #[test]
 fn freed_space_goes_back_to_the_file_system() {
     let mut world = World::new();
-    // Texts that do not compress, so that the file is large.
+    // Texts that do not compress make the file large.
     let noise = |seed: u64| -> String {
         let mut state = seed + 1;
         let mut letter = || {
@@ -609,7 +614,8 @@ fn age_alone_evicts_nothing() {
         gone(&plan(&usage(4_000), &all, &policy, start())),
         Vec::<String>::new()
     );
-    // Above the cap, what was captured long ago goes before what only tells of long ago.
+    // Above the cap, sessions that were captured long ago are evicted before sessions with old
+    // dates.
     let mut all = all;
     all[39].captured = Some(start() - DAY);
     let over = plan(&usage(4_100), &all, &policy, start());
@@ -720,7 +726,7 @@ fn a_clock_that_jumps_does_not_empty_the_store() {
         plan(&paused, &all, &policy, start() + DAY * 100).age,
         DeleteAfterStatus::Paused
     );
-    // A clock that was behind at the time of capture makes nothing older than its own log says.
+    // A clock that was behind at capture makes no session older than its own log says.
     let mut recent = held(1, 10, RetentionState::Digested);
     recent.captured = Some(start() - DAY * 900);
     assert_eq!(plan(&usage(1), &[recent], &policy, start()).sessions, []);
@@ -744,7 +750,7 @@ fn old_logs_are_still_there_after_a_year() {
         let retained = world.store.evict(&policy, QUIET, world.now).unwrap();
         assert_eq!(retained.sessions(), 0);
     }
-    // The age counts from capture, so the user's own limit begins there too.
+    // The age counts from capture, and so does the user's own limit.
     let deleting = |days: i32| RetentionPolicy {
         delete_after: Some(DAY * days),
         ..keep_all()
@@ -755,7 +761,7 @@ fn old_logs_are_still_there_after_a_year() {
             .evict(&deleting(days), QUIET, world.now)
             .unwrap()
     };
-    // Nothing was seen in 180 days, so the clock is not believed.
+    // There was no activity in 180 days, so the clock is taken to be wrong.
     assert_eq!(evict(300).age, DeleteAfterStatus::ClockAhead);
     world.now -= DAY * 190;
     assert_eq!(
@@ -812,7 +818,7 @@ fn digested_sessions_are_packed_at_their_age() {
     world.is_sound();
 }
 
-/// Something that happens.
+/// An event in a generated history.
 #[derive(Clone, Debug)]
 enum Event {
     Grow {
@@ -828,7 +834,7 @@ enum Event {
         age_days: Option<i32>,
         delete_after_days: Option<i32>,
     },
-    /// Only the first few of what was planned go, then the process dies.
+    /// Only the first few planned sessions are evicted, then the process dies.
     EvictAndDie {
         soft: u64,
         first: usize,
@@ -847,7 +853,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
             .prop_map(|(session, lines, again)| Event::Grow { session, lines, again }),
         3 => Just(Event::Digest),
         1 => (0..5_usize).prop_map(Event::Pin),
-        3 => (caps.clone(), caps.clone(), prop::option::of(1..200_i32), prop::option::of(1..200_i32))
+        3 => (caps.clone(), caps.clone(),
+              prop::option::of(1..200_i32), prop::option::of(1..200_i32))
             .prop_map(|(soft, hard, age_days, delete_after_days)| Event::Evict {
                 soft,
                 hard: hard.max(soft),
@@ -863,16 +870,16 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..25)
 }
 
-/// What must be true: of every session, the lines that are there, those a digest tells of, and
+/// The expected state: for each session the lines that are stored, those that a digest covers, and
 /// those that were reported as lost.
 #[derive(Default)]
 struct Model {
     pinned: HashSet<usize>,
-    /// How many of the first lines a digest was made of.
+    /// How many of the first lines a digest covers.
     told: BTreeMap<usize, usize>,
-    /// Lines that are gone, and may be.
+    /// Lines that are allowed to be gone.
     gone: BTreeMap<usize, BTreeSet<u64>>,
-    /// Sessions of which something was read since the last retention run.
+    /// Sessions that were read since the last retention run.
     just_read: HashSet<usize>,
 }
 
@@ -1006,7 +1013,7 @@ fn check(
             prop_assert!(!untold || overflow);
             gone.extend(missing);
         }
-        // What went does not come back, and what did not go is there.
+        // Evicted lines do not come back, and all others are stored.
         let all: BTreeSet<u64> = (0..*lines as u64).collect();
         let expected: BTreeSet<u64> = all.difference(gone).copied().collect();
         prop_assert_eq!(&live, &expected);
@@ -1035,7 +1042,8 @@ proptest! {
         delete_after in prop::option::of(1..300_i32),
         shift in -800..800_i32,
     ) {
-        let all: Vec<RetainedSession> = sessions.iter().enumerate().map(|(n, (days, state, flags, bytes))| RetainedSession {
+        let sessions = sessions.iter().enumerate();
+        let all = sessions.map(|(n, (days, state, flags, bytes))| RetainedSession {
             bytes: *bytes,
             pinned: flags[0],
             only_copy: flags[1],
@@ -1046,7 +1054,8 @@ proptest! {
                 2 => RetentionState::Undigested,
                 _ => RetentionState::Digested,
             })
-        }).collect();
+        });
+        let all: Vec<_> = all.collect();
         let raw: u64 = all.iter().map(|held| held.bytes).sum();
         let policy = RetentionPolicy {
             raw_soft_cap_bytes: soft,
@@ -1063,11 +1072,14 @@ proptest! {
             let held = of(&evict.session);
             prop_assert!(!held.pinned);
             prop_assert!(held.captured.is_some(), "what was just read stays");
-            prop_assert!(evict.pass == EvictionPass::Overflow || held.state == RetentionState::Digested);
+            let is_digested = held.state == RetentionState::Digested;
+            prop_assert!(evict.pass == EvictionPass::Overflow || is_digested);
             prop_assert!(evict.pass != EvictionPass::DeleteAfter || delete_after.is_some());
-            prop_assert!(evict.pass == EvictionPass::DeleteAfter || raw > soft, "below the soft cap");
+            let is_by_age = evict.pass == EvictionPass::DeleteAfter;
+            prop_assert!(is_by_age || raw > soft, "below the soft cap");
         }
-        let by_age = eviction.sessions.iter().filter(|evict| evict.pass == EvictionPass::DeleteAfter);
+        let planned = eviction.sessions.iter();
+        let by_age = planned.filter(|evict| evict.pass == EvictionPass::DeleteAfter);
         prop_assert!(by_age.count() <= 10.max(all.len() / 10));
         let left = raw - eviction.sessions.iter().map(|evict| evict.bytes).sum::<u64>();
         prop_assert_eq!(eviction.over_hard_cap_bytes, left.saturating_sub(soft + extra));
@@ -1078,7 +1090,7 @@ proptest! {
         let digested = |held: &&RetainedSession| held.state == RetentionState::Digested;
         let staying = || all.iter().filter(stays);
         prop_assert!(!overflow || !staying().any(|held| digested(&held)), "the digested go first");
-        // Within a pass what the agent still has goes first, and the oldest of that.
+        // Within a pass the sessions that the agent still has go first, the oldest of them first.
         for pass in [EvictionPass::Age, EvictionPass::SoftCap] {
             let order: Vec<_> = eviction
                 .sessions
@@ -1088,12 +1100,16 @@ proptest! {
                 .collect();
             prop_assert!(order.is_sorted());
         }
-        let is_capped = |evict: &PlannedEviction| matches!(evict.pass, EvictionPass::Age | EvictionPass::SoftCap);
+        let is_capped = |evict: &PlannedEviction| {
+            matches!(evict.pass, EvictionPass::Age | EvictionPass::SoftCap)
+        };
         let copy_went = eviction
             .sessions
             .iter()
             .any(|evict| is_capped(evict) && of(&evict.session).only_copy);
-        let kept_elsewhere = |held: &RetainedSession| held.state == RetentionState::Digested && !held.only_copy;
+        let kept_elsewhere = |held: &RetainedSession| {
+            held.state == RetentionState::Digested && !held.only_copy
+        };
         prop_assert!(!copy_went || !staying().any(kept_elsewhere), "the only copy goes last");
     }
 }

@@ -1,4 +1,4 @@
-//! The store from outside: what is handed in, what is found, and what damage is noticed.
+//! The store from outside: what is written, what is found, and which damage is noticed.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ impl Test {
         Self { dir, store }
     }
 
-    /// Stores a prompt of a session that works in a folder named like it.
+    /// Stores a prompt of a session whose folder has the session's name.
     fn say(&self, session: &str, text: &str) {
         self.hand_in(session, Some(session), text);
     }
@@ -261,7 +261,7 @@ fn usage_is_added_up_within_a_quarter_of_an_hour() {
             entry("a", "k2", Some(2 * quarter - 1), None),
             entry("a", "k3", Some(2 * quarter - 1), Some(0.25)),
             entry("a", "k4", Some(2 * quarter), None),
-            // Dated by its session.
+            // This entry gets the time of its session.
             entry("b", "k5", None, None),
         ],
     });
@@ -393,7 +393,7 @@ fn the_second_secret_of_a_session_is_taken_out_of_earlier_text_too() {
             ..IncomingEntries::default()
         });
     };
-    // The first secret makes the writer remember what the session's text holds.
+    // The first secret makes the writer build the filter of the session's text.
     say("a", format!("export DB_PASSWORD={first}"));
     say(
         "b",

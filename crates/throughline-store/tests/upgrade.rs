@@ -1,4 +1,4 @@
-//! Stores that earlier versions wrote: opened, brought up to date, all there.
+//! Stores that earlier versions wrote open, are migrated, and lose nothing.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use memory::RecordId;
 use throughline_store::encryption::NoKeychain;
 use throughline_store::{Error, OpenMode, Query, SessionFilter, Store};
 
-/// Openings that are killed in an ordinary run; `THROUGHLINE_KILLS` asks for more.
+/// How many openings are killed in an ordinary run; `THROUGHLINE_KILLS` asks for more.
 const KILLS: u64 = 12;
 const FOLDER: &str = "THROUGHLINE_TEST_FOLDER";
 
@@ -137,7 +137,7 @@ fn the_safety_copy_goes_after_a_day() {
     let made = fs::metadata(&safety(old.dir.path())[0]).unwrap();
     let made = Timestamp::try_from(made.modified().unwrap()).unwrap();
     let at = |hours: i64| Some(made + SignedDuration::from_hours(hours));
-    // A clock that stands before the copy's making says nothing about its age.
+    // A clock that is behind the time of the copy says nothing about its age.
     for hours in [-9000, 1, 23] {
         assert!(!store.remove_safety_copy(at(hours)).unwrap());
     }
@@ -179,7 +179,7 @@ fn a_newer_store_is_refused_and_left_alone() {
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
-/// Not a test unless it was started by one.
+/// Does nothing unless another test has started it.
 #[test]
 fn opens() {
     if let Ok(folder) = std::env::var(FOLDER) {
@@ -212,7 +212,7 @@ fn killed_while_migrating_it_is_old_or_new() {
         let found = format(folder);
         assert!(found == before || found == today(), "format {found}");
         *seen.entry(found).or_default() += 1;
-        // The next opening finishes it.
+        // The next opening finishes the migration.
         let store = Store::open(folder).unwrap();
         let health = store.health(true).unwrap();
         assert!(

@@ -1,8 +1,8 @@
-//! A copy of the store in one file, made while it is in use.
+//! Backups: a copy of the store in one file, made while the store is in use.
 //!
-//! The copy is of one moment, however long it takes and whoever writes meanwhile. It is encrypted
-//! if the store is, and it carries the redaction key: without that key the same secret would get
-//! another mark, and with it a text read again another id.
+//! A backup is a snapshot, however long it takes and whatever is written meanwhile. It is encrypted
+//! if the store is, and it contains the redaction key: with another key the same secret would get
+//! another mark, and a text that is read again another id.
 
 pub(crate) mod restore;
 pub(crate) mod swap;
@@ -20,26 +20,26 @@ use crate::open::connection;
 use crate::salvage::verify;
 use crate::{REDACTION_KEY_FILE, Store, installation_key};
 
-/// Four megabytes at a time.
+/// How many pages are copied at a time: four megabytes.
 const STEP_PAGES: i32 = 1024;
 
-/// A copy that was made.
+/// A backup that was written.
 #[derive(Clone, Debug, Serialize)]
 pub struct BackupReport {
     pub records: u64,
     pub size_bytes: u64,
-    /// The name of the key that opens it.
+    /// The id of the key that opens it.
     pub key: Option<String>,
 }
 
-/// Whether a file that is there may be replaced.
+/// Whether an existing file may be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
     Refuse,
     Replace,
 }
 
-/// How far a copy is.
+/// How far a copy has come.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyProgress {
     pub done_pages: u64,
@@ -47,7 +47,7 @@ pub struct CopyProgress {
 }
 
 impl Store {
-    /// Copies the store to a file, which appears once it is whole and checked.
+    /// Copies the store to a file, which gets its name once it is complete and checked.
     pub fn backup(
         &self,
         to: &Path,
@@ -96,7 +96,8 @@ impl Store {
             self.key.as_ref(),
             connection::FileAccess::Cached,
         )?;
-        // One moment for the whole copy: without it every write of another would start it anew.
+        // A snapshot for the whole copy: otherwise every write of another connection would restart
+        // it.
         let moment = source.unchecked_transaction()?;
         let records = verify::count_records(&source)?;
         copy_database(&source, partial, self.key.as_ref(), progress)?;
@@ -135,7 +136,7 @@ pub(crate) fn copy_database(
         match step {
             StepResult::Done => break,
             StepResult::More => {}
-            // Nobody else has the new file, and readers wait for nobody.
+            // No other connection has the new file open, and a reader never waits for a writer.
             _ => {
                 return Err(Error::InvalidFile {
                     path: to.to_owned(),
@@ -145,12 +146,12 @@ pub(crate) fn copy_database(
         }
     }
     drop(backup);
-    // Without a log beside it, one file is all of it.
+    // Without a write-ahead log the one file holds everything.
     target.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))?;
     Ok(())
 }
 
-/// The table of what a copy carries beside the store, and the statement that makes it.
+/// The extra table of a backup, and the statement that creates it.
 pub(crate) const CARRIED_TABLE: &str = "carried";
 pub(crate) const CARRIED_TABLE_SQL: &str =
     "CREATE TABLE carried (name TEXT PRIMARY KEY, value BLOB)";
@@ -171,7 +172,7 @@ fn attach_redaction_key(
     Ok(())
 }
 
-/// Takes out of a copy what it carries.
+/// Removes the redaction key from a copy and returns it.
 pub(crate) fn detach_redaction_key(connection: &Connection) -> Result<Option<Vec<u8>>> {
     let carries: bool = connection.query_row(
         "SELECT count(*) FROM sqlite_schema WHERE name = 'carried'",

@@ -1,5 +1,5 @@
-//! A store comes back from a copy. What was there before is kept aside, in a folder that is a
-//! store's home of its own.
+//! Restoring a backup. The files of the previous store are kept in a folder that can be opened as a
+//! store itself.
 
 use std::fs;
 use std::io::Read;
@@ -23,19 +23,19 @@ use crate::salvage::verify;
 use crate::{DATABASE_FILE, REDACTION_KEY_FILE, Store, installation_key};
 use redact::Redactor;
 
-/// Folders of what was there before begin with this.
+/// The prefix of the folders that keep previous stores.
 pub(crate) const PREVIOUS_STORE_PREFIX: &str = "before-restore-";
-/// More of them are not kept; the oldest goes.
+/// How many previous stores are kept; the oldest is deleted.
 const PREVIOUS_STORES_MAX: usize = 3;
 
-/// What to come back from.
+/// The backup to restore.
 #[expect(
     missing_debug_implementations,
     reason = "a keychain need not show itself"
 )]
 pub struct RestoreSource<'a> {
     pub file: &'a Path,
-    /// The file with the key, for a copy from another machine.
+    /// The key file, for an encrypted backup from another machine.
     pub key_file: Option<&'a Path>,
     pub keychain: &'a dyn Keychain,
 }
@@ -44,25 +44,25 @@ pub struct RestoreSource<'a> {
 pub struct RestoreResult {
     pub records: u64,
     pub key: Option<(KeyId, KeyLocation)>,
-    /// Where the store that was there lies now.
+    /// The folder that keeps the previous store.
     pub safety_copy: Option<PathBuf>,
-    /// Older ones that had to go.
+    /// Older previous stores that were deleted.
     pub removed_copies: Vec<PathBuf>,
     pub redaction_key: RedactionKey,
-    /// What the tombstones of the store that was there did to the restored one.
+    /// What the tombstones of the previous store removed from the restored one.
     pub tombstones: CarriedTombstones,
 }
 
-/// Which redaction key the store has now.
+/// Which redaction key the restored store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedactionKey {
-    /// The one its marks were made with.
+    /// The key that its redaction marks were made with.
     Restored,
-    /// Another one: the copy brought none.
+    /// Another key, because the backup had none.
     Other,
 }
 
-/// Puts a copy into the place of the store in a folder.
+/// Replaces the store in a folder by a backup.
 pub fn restore(
     folder: &Path,
     from: &RestoreSource<'_>,
@@ -83,68 +83,87 @@ pub fn restore(
     let source = open_backup(from.file, key.as_ref().map(|(key, _)| key))?;
     let _alone = lock::lock_exclusive(folder)?;
     swap::recover_swap(folder)?;
-    let restored = replace_store(folder, from, key, &source, now, progress, on_step);
+    let job = RestoreJob {
+        folder,
+        from,
+        source: &source,
+        now,
+    };
+    let restored = job.replace_store(key, progress, on_step);
     if restored.is_err() {
         swap::recover_swap(folder)?;
     }
     restored
 }
 
-fn replace_store(
-    folder: &Path,
-    from: &RestoreSource<'_>,
-    key: Option<(EncryptionKey, KeyLocation)>,
-    source: &Connection,
+/// A restore whose backup is open and whose store is locked.
+struct RestoreJob<'a> {
+    folder: &'a Path,
+    from: &'a RestoreSource<'a>,
+    source: &'a Connection,
     now: Timestamp,
-    progress: &mut dyn FnMut(CopyProgress),
-    on_step: OnStep<'_>,
-) -> Result<RestoreResult> {
-    let (key, place) = key.unzip();
-    let aside = swap::new_database_path(folder);
-    let expected = verify::count_records(source)?;
-    files::create_private_file(&aside)?;
-    backup::copy_database(source, &aside, key.as_ref(), progress)?;
-    let mut copy = connection::connect(&aside, key.as_ref())?;
-    schema::check_schema(&copy, from.file)?;
-    let carried = backup::detach_redaction_key(&copy)?;
-    migrations::migrate(&mut copy, from.file, migrations::current_format())?;
-    on_step(SwapStep::Written)?;
-    let records = verify::check_thoroughly(&copy, from.file)?;
-    if records != expected {
-        return Err(Error::InvalidFile {
-            path: from.file.to_owned(),
-            why: format!("{expected} records, of which {records} arrived"),
-        });
-    }
-    let redaction_key = carried.or_else(|| redaction_key_beside(from.file));
-    let tombstones = carry_tombstones(folder, from, redaction_key.as_deref(), &mut copy, now)?;
-    let records = verify::count_records(&copy)?;
-    drop(copy);
-    on_step(SwapStep::Checked)?;
-    let key = key.as_ref().map(EncryptionKey::id).zip(place);
-    if let Some((id, place)) = &key {
-        key_locations::remember(folder, *id, place)?;
-        on_step(SwapStep::KeyStored)?;
-    }
-    let safety_copy = keep_previous_store(folder, now)?;
-    swap::commit_swap(folder, redaction_key.as_deref(), OldFile::Drop, on_step)?;
-    Ok(RestoreResult {
-        records,
-        key,
-        safety_copy,
-        removed_copies: delete_oldest_copies(folder)?,
-        redaction_key: match redaction_key {
-            Some(_) => RedactionKey::Restored,
-            None => RedactionKey::Other,
-        },
-        tombstones,
-    })
 }
 
-/// The beginning of what `throughline export` writes.
+impl RestoreJob<'_> {
+    fn replace_store(
+        &self,
+        key: Option<(EncryptionKey, KeyLocation)>,
+        progress: &mut dyn FnMut(CopyProgress),
+        on_step: OnStep<'_>,
+    ) -> Result<RestoreResult> {
+        let Self {
+            folder,
+            from,
+            source,
+            now,
+        } = *self;
+        let (key, place) = key.unzip();
+        let aside = swap::new_database_path(folder);
+        let expected = verify::count_records(source)?;
+        files::create_private_file(&aside)?;
+        backup::copy_database(source, &aside, key.as_ref(), progress)?;
+        let mut copy = connection::connect(&aside, key.as_ref())?;
+        schema::check_schema(&copy, from.file)?;
+        let carried = backup::detach_redaction_key(&copy)?;
+        migrations::migrate(&mut copy, from.file, migrations::current_format())?;
+        on_step(SwapStep::Written)?;
+        let records = verify::check_thoroughly(&copy, from.file)?;
+        if records != expected {
+            return Err(Error::InvalidFile {
+                path: from.file.to_owned(),
+                why: format!("{expected} records, of which {records} arrived"),
+            });
+        }
+        let redaction_key = carried.or_else(|| redaction_key_beside(from.file));
+        let tombstones = carry_tombstones(folder, from, redaction_key.as_deref(), &mut copy, now)?;
+        let records = verify::count_records(&copy)?;
+        drop(copy);
+        on_step(SwapStep::Checked)?;
+        let key = key.as_ref().map(EncryptionKey::id).zip(place);
+        if let Some((id, place)) = &key {
+            key_locations::remember(folder, *id, place)?;
+            on_step(SwapStep::KeyStored)?;
+        }
+        let safety_copy = keep_previous_store(folder, now)?;
+        swap::commit_swap(folder, redaction_key.as_deref(), OldFile::Drop, on_step)?;
+        Ok(RestoreResult {
+            records,
+            key,
+            safety_copy,
+            removed_copies: delete_oldest_copies(folder)?,
+            redaction_key: match redaction_key {
+                Some(_) => RedactionKey::Restored,
+                None => RedactionKey::Other,
+            },
+            tombstones,
+        })
+    }
+}
+
+/// The first bytes of an export.
 const EXPORT_HEAD: &[u8] = b"{\"memory\":";
 
-/// Fails unless a path names a regular file that may be a database. A pipe would be waited for.
+/// Fails unless a path is a regular file that may be a database; opening a pipe would block.
 fn check_backup_file(path: &Path) -> Result<()> {
     let metadata = fs::metadata(path).map_err(Error::io(path))?;
     if !metadata.is_file() {
@@ -164,7 +183,7 @@ fn check_backup_file(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Forgets in the copy what was forgotten in the store that it replaces.
+/// Deletes from the backup what was forgotten in the store that it replaces.
 fn carry_tombstones(
     folder: &Path,
     from: &RestoreSource<'_>,
@@ -185,7 +204,7 @@ fn carry_tombstones(
     });
     let present = match present {
         Ok(present) => present,
-        // A damaged store is what people restore backups for.
+        // A damaged store is why people restore backups, so it must not stop the restore.
         Err(error) => {
             tracing::warn!(%error, "the tombstones of the present store cannot be read");
             return Ok(CarriedTombstones::unreadable());
@@ -235,7 +254,7 @@ fn backup_key(
     }
 }
 
-/// Opens a copy, which is not changed: it may lie on a medium that cannot be written.
+/// Opens a backup without changing it: it may be on a read-only medium.
 fn open_backup(path: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -244,7 +263,7 @@ fn open_backup(path: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
     Ok(connection)
 }
 
-/// A store's own file has its redaction key in the same folder.
+/// Returns the redaction key beside a database that is named like a store.
 fn redaction_key_beside(file: &Path) -> Option<Vec<u8>> {
     if file.file_name()? != DATABASE_FILE {
         return None;
@@ -253,7 +272,7 @@ fn redaction_key_beside(file: &Path) -> Option<Vec<u8>> {
     (key.len() == 32).then_some(key)
 }
 
-/// Gives the files of the present store a second place. It need not be sound.
+/// Links or copies the files of the present store to another folder. The store may be damaged.
 fn keep_previous_store(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
     let database = Store::database_path(folder);
     if !database.exists() {
@@ -287,7 +306,7 @@ fn keep_previous_store(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>>
     Ok(Some(copy))
 }
 
-/// Returns the folders of what was there before, oldest first.
+/// Returns the folders of previous stores, the oldest first.
 pub(crate) fn previous_stores(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut copies = Vec::new();
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {

@@ -1,15 +1,16 @@
-//! Another file takes the place of the database, and a crash at any point leaves one that is whole.
+//! Swapping the database for another file so that a crash at any point leaves a complete one.
 //!
-//! The new file is written *aside*. Once it is whole, checked and on disk, it is renamed to *ready*:
-//! before that moment whoever comes next throws it away, after it whoever comes next puts it into
-//! place. All of it happens while nobody else has the store open ([`crate::open::lock`]).
+//! The new file is written *aside*. Once it is complete, checked and on disk, it is renamed to
+//! *ready*. Before that moment the next process to open the store deletes the new file; after it,
+//! the next process puts it into place. All of this happens under the exclusive lock
+//! ([`crate::open::lock`]).
 //!
-//! | there is | then |
+//! | file that exists | what recovery does |
 //! | --- | --- |
-//! | `throughline.db-aside` | it may be half a file: away with it |
-//! | `throughline.db-ready` | it takes the place of `throughline.db` |
-//! | `redaction.key-ready`, no `-aside` | it takes the place of `redaction.key` |
-//! | `throughline.db-old` | it was replaced: it is overwritten and removed |
+//! | `throughline.db-aside` | deletes it: it may be incomplete |
+//! | `throughline.db-ready` | renames it to `throughline.db` |
+//! | `redaction.key-ready`, no `-aside` | renames it to `redaction.key` |
+//! | `throughline.db-old` | overwrites and deletes it: it was replaced |
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -24,24 +25,24 @@ use crate::open::lock::{self, StoreLock};
 use crate::salvage::repair;
 use crate::{REDACTION_KEY_FILE, Store};
 
-/// What is done between two moments at which a crash would leave other files behind.
+/// A step of a swap. After each of them a crash leaves other files behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwapStep {
-    /// The new key lies where it shall lie.
+    /// The new key is in its place.
     KeyStored,
     /// The new file is written.
     Written,
-    /// The new file is as it should be.
+    /// The new file is verified.
     Checked,
-    /// What is there now has another name too.
+    /// The old file has a second name.
     OldLinked,
-    /// The new file will be the store, whatever happens.
+    /// From here on the new file will become the store.
     Ready,
     /// The write-ahead log of the old file is gone.
     WalRemoved,
     /// The new file is the store.
     Swapped,
-    /// The redaction key that belongs to it is in place.
+    /// The redaction key of the new file is in place.
     RedactionKeySwapped,
     /// The old file is overwritten.
     OldOverwritten,
@@ -63,10 +64,10 @@ impl SwapStep {
     ];
 }
 
-/// Is told of every step; an error stops the work, like a crash would.
+/// Called after every step; an error stops the swap as a crash would.
 pub type OnStep<'a> = &'a mut dyn FnMut(SwapStep) -> Result<()>;
 
-/// What became of an exchange that a crash had interrupted.
+/// What recovery did with a swap that a crash had interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SwapRecovery {
@@ -74,20 +75,21 @@ pub enum SwapRecovery {
     RolledBack,
 }
 
-/// What becomes of the file that is replaced.
+/// What happens to the file that is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OldFile {
-    /// It holds what shall not be readable any more.
+    /// Its bytes are overwritten, because it holds what must no longer be readable.
     Overwrite,
     Drop,
 }
 
-/// Waits for a place among those who have the store open, finishing what a crash has left.
+/// Takes the shared lock, after recovering what a crash has left.
 pub(crate) fn lock_shared_and_recover(folder: &Path) -> Result<(StoreLock, Option<SwapRecovery>)> {
     let mut recovered = None;
     loop {
         let guard = lock::lock_shared(folder)?;
-        // Only who is alone makes such files, so none can appear while we hold the lock.
+        // Such files are only created under the exclusive lock, so none can appear while we hold
+        // the shared one.
         if !is_interrupted(folder) && !repair::is_unfinished(folder) {
             return Ok((guard, recovered));
         }
@@ -97,7 +99,7 @@ pub(crate) fn lock_shared_and_recover(folder: &Path) -> Result<(StoreLock, Optio
     }
 }
 
-/// Finishes or undoes what a crash has left. The caller is alone.
+/// Finishes or rolls back what a crash has left. The caller holds the exclusive lock.
 pub(crate) fn recover_swap(folder: &Path) -> Result<Option<SwapRecovery>> {
     let is_repaired = repair::is_unfinished(folder);
     repair::finish(folder)?;
@@ -106,7 +108,7 @@ pub(crate) fn recover_swap(folder: &Path) -> Result<Option<SwapRecovery>> {
     }
     let paths = SwapPaths::in_folder(folder);
     if paths.aside.exists() {
-        // The order matters: without the file aside, a key would count as ready.
+        // The order matters: without the file aside, a remaining key would count as ready.
         files::remove_if_exists(&paths.key_ready)?;
         files::remove_if_exists(&paths.old)?;
         for suffix in ["-journal", "-wal", "-shm", ""] {
@@ -120,7 +122,7 @@ pub(crate) fn recover_swap(folder: &Path) -> Result<Option<SwapRecovery>> {
     Ok(Some(SwapRecovery::Finished))
 }
 
-/// Makes the file aside the store, with its redaction key where it brings one.
+/// Makes the file aside the store, with its redaction key if it has one.
 pub(crate) fn commit_swap(
     folder: &Path,
     redaction_key: Option<&[u8]>,
@@ -133,8 +135,8 @@ pub(crate) fn commit_swap(
         files::replace_private_file(&paths.key_ready, key)?;
     }
     if old == OldFile::Overwrite {
-        // A second name, so that what is replaced can still be overwritten after a crash. A file
-        // system that knows no second names drops the old file as it is.
+        // The second name lets recovery overwrite the old file after a crash. On a file system
+        // without hard links the old file is removed as it is.
         if let Err(error) = fs::hard_link(&paths.database, &paths.old) {
             tracing::warn!(%error, "the old file will be removed without being overwritten");
         }
@@ -147,11 +149,11 @@ pub(crate) fn commit_swap(
     finish_swap(folder, on_step)
 }
 
-/// Puts into place what is ready. Running it again does what is left to do.
+/// Puts the ready files into place. It can be repeated after a crash.
 fn finish_swap(folder: &Path, on_step: OnStep<'_>) -> Result<()> {
     let paths = SwapPaths::in_folder(folder);
     if paths.ready.exists() {
-        // Pages of the old file's log would be laid over the new file.
+        // SQLite would apply the pages of the old write-ahead log to the new file.
         for suffix in ["-wal", "-shm", "-journal"] {
             let side = files::with_suffix(&paths.database, suffix);
             overwrite_plain(&side)?;
@@ -176,7 +178,7 @@ fn finish_swap(folder: &Path, on_step: OnStep<'_>) -> Result<()> {
     on_step(SwapStep::Done)
 }
 
-/// Returns where a new database is written.
+/// Returns the path at which a new database is written.
 pub(crate) fn new_database_path(folder: &Path) -> PathBuf {
     SwapPaths::in_folder(folder).aside
 }
@@ -209,7 +211,7 @@ fn is_interrupted(folder: &Path) -> bool {
         .any(|path| path.exists())
 }
 
-/// Says whether a path is the database, or a name that is kept for one beside it.
+/// Says whether a path is the database, or one of the names beside it that the store uses.
 pub(crate) fn is_store_file(path: &Path, database: &Path) -> bool {
     let real = |path: &Path| {
         let path = std::path::absolute(path).ok()?;
@@ -230,8 +232,8 @@ fn overwrite_plain(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes zeros over a file that has no other name. On a file system that writes elsewhere, and on
-/// flash memory, the old bytes may outlive this.
+/// Overwrites a file with zeros, unless it has another name. On copy-on-write file systems and on
+/// flash memory the old bytes may survive.
 fn overwrite(path: &Path) -> Result<()> {
     const ZEROS: &[u8] = &[0; 1 << 16];
     let metadata = match fs::metadata(path) {
@@ -239,7 +241,7 @@ fn overwrite(path: &Path) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Error::io(path)(error)),
     };
-    // With a second name it may still be the store, or somebody's copy.
+    // A file with a second name may still be the store, or a copy that the user made.
     #[cfg(unix)]
     if std::os::unix::fs::MetadataExt::nlink(&metadata) > 1 {
         return Ok(());

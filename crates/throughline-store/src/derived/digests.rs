@@ -1,8 +1,8 @@
 //! Digests: one row per session, and which sessions need one.
 //!
-//! A digest is current while its revision is the session's: a session that grew after its digest
-//! counts as not digested. Where records were evicted, the digest of that time is the base, and
-//! what is made of the later records is added to it.
+//! A digest is current while its revision is that of the session: a session that grew after its
+//! digest counts as not digested. Where records were evicted, the digest from that time is the
+//! base, and the digest of later records is added to it.
 
 use std::collections::HashMap;
 
@@ -22,24 +22,24 @@ use redact::{Redactor, Secret, SessionSecrets};
 #[derive(Clone, Debug)]
 pub struct PendingDigest {
     pub session: Session,
-    /// What is known of records that are gone.
+    /// The digest of records that were evicted.
     pub base: Option<Digest>,
     revision: i64,
 }
 
-/// A digest as it was stored.
+/// A stored digest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StoredDigest {
     pub made: Option<Timestamp>,
-    /// The session has changed since.
+    /// The session has changed since the digest was made.
     pub stale: bool,
-    /// Records that no digest tells of: they went when space had run out.
+    /// How many records were evicted without a digest, because space had run out.
     pub lost: u64,
     #[serde(flatten)]
     pub digest: Digest,
 }
 
-/// A digest whose every text the redactor has seen.
+/// A digest with all texts redacted.
 #[derive(Debug)]
 pub(crate) struct CleanDigest {
     version: u32,
@@ -49,7 +49,7 @@ pub(crate) struct CleanDigest {
 }
 
 impl CleanDigest {
-    pub fn new(mut digest: Digest, mut clean: impl FnMut(&str) -> String) -> Self {
+    pub(crate) fn new(mut digest: Digest, mut clean: impl FnMut(&str) -> String) -> Self {
         digest.for_each_text(|text| *text = clean(text));
         Self {
             version: digest.version,
@@ -61,8 +61,9 @@ impl CleanDigest {
 }
 
 impl Store {
-    /// Returns the sessions that have been quiet since `before` and have no digest of this version
-    /// of their records as they are now. Where a log's own clock was wrong, its session is quiet.
+    /// Returns the sessions without activity since `before` that have no digest of this version of
+    /// their current records. A session whose log has a wrong clock, in the future, counts as
+    /// inactive.
     pub fn pending_digests(
         &self,
         version: u32,
@@ -109,8 +110,8 @@ impl Store {
         })
     }
 
-    /// Stores the digest of a session. If the session has changed since it was found pending, it
-    /// stays so; a digest that another process has made of more stays too.
+    /// Stores the digest of a session. A session that has changed since stays pending, and a digest
+    /// that another process has made of more records stays.
     pub fn put_digest(
         &self,
         pending: &PendingDigest,
@@ -129,7 +130,7 @@ impl Store {
             })
     }
 
-    /// Returns a session's digest.
+    /// Returns the digest of a session.
     pub fn digest(&self, session: &SessionId) -> Result<Option<StoredDigest>> {
         const SQL: &str = "
             SELECT d.made, d.revision <> s.revision, coalesce(e.lost, 0), d.data
@@ -154,9 +155,9 @@ impl Store {
     }
 }
 
-/// A session that ends later than this after now was dated by a wrong clock.
+/// A session that ends later than this after now has a wrong clock.
 pub(crate) const CLOCK_SLACK_MS: i64 = 24 * 60 * 60 * 1000;
-/// How much of a group of writes a digest is.
+/// How much of a commit group a digest takes.
 const DIGEST_WEIGHT: usize = 20;
 
 fn write_digest(
@@ -198,7 +199,7 @@ fn write_digest(
     Ok(())
 }
 
-/// Stores the digest that an import brings, unless the session has one.
+/// Stores the digest from an import, unless the session has one.
 pub(crate) fn import(
     tx: &Transaction<'_>,
     session: &str,
@@ -223,8 +224,8 @@ pub(crate) fn import(
     Ok(())
 }
 
-/// Takes back a digest that may tell of a forgotten record; it is made anew of those that stay. What
-/// it says of evicted records stays where nothing forgotten is `met` in it.
+/// Removes a digest that may mention a forgotten record; it is made again from the remaining ones.
+/// The base, which covers evicted records, stays unless `met` finds something forgotten in it.
 pub(crate) fn retract(
     tx: &Transaction<'_>,
     session: i64,
@@ -241,7 +242,7 @@ pub(crate) fn retract(
     Ok(())
 }
 
-/// Takes secrets out of a digest that was made before they were known for what they are.
+/// Removes secrets from a digest that was made before they were recognised.
 pub(crate) fn scrub(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -252,7 +253,7 @@ pub(crate) fn scrub(
     let Some((data, base)) = stored_json(tx, session.id)? else {
         return Ok(());
     };
-    // A shortened text may hold a part of a secret, so all of it is looked at again.
+    // A shortened text may contain a part of a secret, so the redactor scans it again.
     let scrubbed = |json: String| {
         let digest: Digest = serde_json::from_str(&json).unwrap_or_default();
         let mut seen: SessionSecrets = redactor.session_with(fresh);

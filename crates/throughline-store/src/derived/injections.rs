@@ -14,30 +14,30 @@ use crate::ingest::writer::CommitMode;
 use crate::records::sessions::timestamp_from_millis;
 use redact::CleanString;
 
-/// Older injections than these are dropped; what they taught is in the newer ones.
+/// How many injections are kept; older ones are deleted.
 const INJECTIONS_MAX: i64 = 20_000;
 /// An explicit verdict weighs as much as this many sessions that used or ignored an item.
 const VERDICT_WEIGHT: f64 = 3.0;
-/// How many imagined cases stand against the first real ones.
+/// The weight of the prior, in cases: it keeps the first real cases from deciding alone.
 const PRIOR_WEIGHT: f64 = 4.0;
-/// What is thought of an item that nobody has judged.
+/// The usefulness of an item without any verdict or use.
 pub const USEFULNESS_UNKNOWN: f64 = 0.5;
 
-/// An injection that was just made.
+/// An injection to be recorded.
 #[derive(Clone, Debug)]
 pub struct NewInjection {
-    /// Short, and not guessable.
+    /// A short name that cannot be guessed.
     pub name: String,
     pub session: Option<SessionId>,
     pub workspace: Option<String>,
     pub at: Timestamp,
-    /// Only a keyed hash of it is kept.
+    /// The prompt, of which only a keyed hash is stored.
     pub prompt: String,
     pub tokens: Tokens,
     pub items: Vec<(MemoryItem, Tokens)>,
 }
 
-/// An injection as it was recorded.
+/// A recorded injection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Injection {
     #[serde(rename = "id")]
@@ -54,7 +54,7 @@ pub struct Injection {
 pub struct InjectedItem {
     pub item: MemoryItem,
     pub tokens: Tokens,
-    /// Whether the session then used it; unknown until it has gone quiet.
+    /// Whether the session used the item; unknown until the session has ended.
     pub used: Option<bool>,
 }
 
@@ -72,12 +72,12 @@ impl Store {
         self.record_hashed_injection(injection, prompt)
     }
 
-    /// Returns what is kept of a prompt.
+    /// Returns the keyed hash that is stored of a prompt.
     pub fn prompt_hash(&self, prompt: &str) -> [u8; 16] {
         self.redactor().keyed_hash(&[prompt.as_bytes()])
     }
 
-    /// Records an injection of whose prompt only the mark was kept.
+    /// Records an injection by the hash of its prompt.
     pub fn record_hashed_injection(&self, injection: NewInjection, prompt: [u8; 16]) -> Result<()> {
         let clean = |text: &str| self.redactor().clean(text).into_owned();
         let name = clean(&injection.name);
@@ -120,13 +120,14 @@ impl Store {
     /// Returns the injections whose name begins with `prefix`, the latest first.
     pub fn injections_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Injection>> {
         let sql = format!(
-            "{INJECTION_SELECT} WHERE substr(name, 1, length(?1)) = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
+            "{INJECTION_SELECT} WHERE substr(name, 1, length(?1)) = ?1
+             ORDER BY at DESC, id DESC LIMIT ?2"
         );
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|connection| query_injections(connection, &sql, &[&prefix, &limit]))
     }
 
-    /// Returns what was put before a session already.
+    /// Returns the items that were injected into a session.
     pub fn items_injected_into(&self, session: &SessionId) -> Result<BTreeSet<MemoryItem>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -143,7 +144,7 @@ impl Store {
         })
     }
 
-    /// Keeps what a person thinks of an injection. Says whether there was one of that name.
+    /// Stores the user's verdict on an injection. Returns whether the injection exists.
     pub fn set_verdict(&self, name: &str, verdict: InjectionVerdict) -> Result<bool> {
         let name = name.to_owned();
         self.writer()
@@ -159,7 +160,7 @@ impl Store {
             .wait()
     }
 
-    /// Returns injections whose use is not known yet and whose session has gone quiet since
+    /// Returns injections that were not scored yet, whose session has had no activity since
     /// `before`.
     pub fn unscored_injections(&self, before: Timestamp, limit: usize) -> Result<Vec<Injection>> {
         let sql = format!(
@@ -172,7 +173,7 @@ impl Store {
         self.read(|connection| query_injections(connection, &sql, &[&before, &limit]))
     }
 
-    /// Keeps which items of an injection were used, in their order.
+    /// Stores which items of an injection were used, in their order.
     pub fn set_used(&self, name: &str, used: &[bool]) -> Result<()> {
         let (name, used) = (name.to_owned(), used.to_vec());
         self.writer()
@@ -190,8 +191,9 @@ impl Store {
             .wait()
     }
 
-    /// Returns how useful items proved, from 0 to 1: the share of times they were used or praised,
-    /// smoothed. Items that were never injected are left out; think [`USEFULNESS_UNKNOWN`] of them.
+    /// Returns the usefulness of items from 0 to 1: the smoothed share of cases in which they were
+    /// used or praised. Items that were never injected are left out; assume [`USEFULNESS_UNKNOWN`]
+    /// for them.
     pub fn usefulness(&self, items: &[MemoryItem]) -> Result<BTreeMap<MemoryItem, f64>> {
         self.read(|connection| {
             let mut known = BTreeMap::new();
@@ -205,8 +207,8 @@ impl Store {
         })
     }
 
-    /// Returns a short word for an injection: the same for the same moment, and known to nobody
-    /// without the installation's key.
+    /// Returns a short name for an injection. It is the same for the same moment, and cannot be
+    /// guessed without the installation's key.
     pub fn injection_name(
         &self,
         prompt: &str,
@@ -274,7 +276,8 @@ fn insert_items(
     items: &[(MemoryItem, Tokens)],
 ) -> Result<()> {
     let mut statement = tx.prepare_cached(
-        "INSERT INTO injected (injection, position, kind, item, tokens) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO injected (injection, position, kind, item, tokens)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
     for (position, (item, tokens)) in items.iter().enumerate() {
         let (kind, id) = item.parts();
@@ -295,14 +298,14 @@ fn delete_old_injections(tx: &Transaction<'_>, newest: i64) -> Result<()> {
     }
     Ok(())
 }
-/// Takes a forgotten record or fact out of what was injected.
+/// Removes a forgotten record or fact from all injections.
 pub(crate) fn forget_item(tx: &Transaction<'_>, item: &[u8]) -> Result<()> {
     tx.prepare_cached("DELETE FROM injected WHERE item = ?1")?
         .execute([item])?;
     Ok(())
 }
 
-/// Deletes what was injected into a forgotten session.
+/// Deletes the injections into a forgotten session.
 pub(crate) fn forget_session(tx: &Transaction<'_>, session: &str) -> Result<()> {
     tx.prepare_cached(
         "DELETE FROM injected WHERE injection IN (SELECT id FROM injections WHERE session = ?1)",
@@ -313,7 +316,8 @@ pub(crate) fn forget_session(tx: &Transaction<'_>, session: &str) -> Result<()> 
     Ok(())
 }
 
-/// Deletes what was injected into sessions of a forgotten workspace, known sessions or not.
+/// Deletes the injections into sessions of a forgotten workspace, whether the sessions are stored
+/// or not.
 pub(crate) fn forget_workspace(tx: &Transaction<'_>, key: &str) -> Result<()> {
     tx.prepare_cached(
         "DELETE FROM injected WHERE injection IN (SELECT id FROM injections WHERE workspace = ?1)",
@@ -324,7 +328,7 @@ pub(crate) fn forget_workspace(tx: &Transaction<'_>, key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns how useful an item proved; `None` when it was never shown.
+/// Returns the usefulness of an item; `None` when it was never injected.
 pub(crate) fn item_usefulness(connection: &Connection, item: &[u8]) -> Result<Option<f64>> {
     let mut statement = connection.prepare_cached(
         "SELECT coalesce(sum(x.used), 0), count(x.used), coalesce(sum(i.verdict > 0), 0),

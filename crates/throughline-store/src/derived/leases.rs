@@ -1,7 +1,8 @@
-//! Leases: one at a time, also across processes.
+//! Leases: only one process at a time may work on a session.
 //!
-//! A lease is a row. Whoever dies holding one loses it after [`STALE_AFTER`], so a crash blocks
-//! nobody for long; and because the row names its holder, one who was slow cannot write any more.
+//! A lease is a row. A process that dies while it holds one loses it after [`STALE_AFTER`], so a
+//! crash blocks others only for a while. The row names its holder, so that a slow process whose
+//! lease was taken over cannot write any more.
 
 use jiff::{SignedDuration, Timestamp};
 use memory::SessionId;
@@ -12,17 +13,17 @@ use crate::error::{Error, Result};
 use crate::ingest::writer::CommitMode;
 use crate::records::sessions::timestamp_from_millis;
 
-/// A lease that is this old has been lost.
-pub const STALE_AFTER: SignedDuration = SignedDuration::from_secs(60);
+/// A lease of this age has expired.
+pub(crate) const STALE_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
-/// What is done to a session.
+/// The kind of work that a lease allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseKind {
-    /// Its summary is being written.
+    /// Writing the session's summary.
     Extraction,
-    /// It is being compacted.
+    /// Compacting the session.
     Compaction,
-    /// A model is being asked for its facts.
+    /// Asking a model for the session's facts.
     Facts,
 }
 
@@ -36,7 +37,7 @@ impl LeaseKind {
     }
 }
 
-/// The right to work on a session. Give it back with [`Store::release`].
+/// The right to work on a session, returned with [`Store::release_lease`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub session: SessionId,
@@ -46,11 +47,11 @@ pub struct Lease {
     pub(crate) holder: [u8; 16],
 }
 
-/// What became of asking for a lease.
+/// The answer to a request for a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseOutcome {
     Granted(Lease),
-    /// Somebody else holds it.
+    /// Another process holds the lease.
     Busy {
         since: Timestamp,
     },
@@ -59,7 +60,7 @@ pub enum LeaseOutcome {
 }
 
 impl Store {
-    /// Asks for the lease of a session's work. One that is stale changes hands.
+    /// Requests a lease for work on a session. A stale lease is taken over.
     pub fn acquire_lease(
         &self,
         session: &SessionId,
@@ -102,7 +103,7 @@ impl Store {
         ticket.wait()
     }
 
-    /// Gives a lease back, unless it has been lost to another.
+    /// Releases a lease, unless another process has taken it over.
     pub fn release_lease(&self, lease: &Lease) -> Result<()> {
         let lease = lease.clone();
         let ticket = self
@@ -121,8 +122,8 @@ impl Store {
         ticket.wait()
     }
 
-    /// Returns since when somebody has been working on a session; `None` for nobody, or somebody
-    /// who must have died.
+    /// Returns since when a process has been working on a session; `None` when there is none, or
+    /// its lease is stale.
     pub fn active_lease(
         &self,
         session: &SessionId,
@@ -139,13 +140,15 @@ impl Store {
     }
 }
 
-/// Says whether a lease is still its holder's. Only counts inside a transaction that writes.
+/// Says whether a lease still belongs to its holder. The answer only holds inside a write
+/// transaction.
 pub(crate) fn is_held(tx: &Transaction<'_>, lease: &Lease) -> Result<bool> {
     let held = lease_holder(tx, lease.number, lease.kind)?;
     Ok(held.is_some_and(|(holder, _)| holder == lease.holder))
 }
 
-/// A clock that was set back must not make a lease immortal, so the distance counts both ways.
+/// The difference counts in both directions, so that a clock that was set back does not make a
+/// lease last forever.
 fn is_stale(since: Timestamp, now: Timestamp) -> bool {
     now.duration_since(since).abs() >= STALE_AFTER
 }

@@ -2,8 +2,8 @@
 //! it showed and spent.
 //!
 //! [`digests`] hold one row per session, [`summaries`] the running notes with their file, written
-//! under [`leases`]. [`injections`] record what was put before a model, [`model_calls`] what each call
-//! of a model cost.
+//! under [`leases`]. [`injections`] record what was put before a model, [`model_calls`] what each
+//! call of a model cost.
 
 pub(crate) mod digests;
 pub(crate) mod facts;

@@ -1,35 +1,36 @@
-//! The ledger: every call of a model that Throughline itself made, and what it cost.
+//! The ledger of model calls: every call that Throughline itself made, and what it cost.
 
 use jiff::{SignedDuration, Timestamp};
 use memory::{SessionId, Usage};
 use rusqlite::{Transaction, params};
 
 use crate::Store;
+use crate::columns::columns;
 use crate::derived::leases;
 use crate::error::Result;
 use crate::ingest::writer::CommitMode;
 use crate::records::sessions::timestamp_from_millis;
 use redact::CleanString;
 
-/// Older entries are dropped.
+/// Older entries are deleted.
 const LEDGER_RETENTION: SignedDuration = SignedDuration::from_hours(24 * 400);
 
 /// One call of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelCall {
     pub at: Timestamp,
-    /// What it was for: `summary`, `facts`, `compaction`.
+    /// The purpose of the call: `summary`, `facts` or `compaction`.
     pub purpose: String,
     pub session: Option<SessionId>,
     pub model: String,
     pub usage: Usage,
-    /// In US dollars; unknown where the model has no price.
+    /// The cost in US dollars; unknown where the model has no price.
     pub usd: Option<f64>,
-    /// `ok`, or the name of what went wrong.
+    /// `ok`, or the name of the error.
     pub outcome: String,
 }
 
-/// What was spent in a span of time.
+/// What was spent in a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModelSpending {
     pub tokens: u64,
@@ -37,7 +38,7 @@ pub struct ModelSpending {
 }
 
 impl Store {
-    /// Enters a call into the ledger.
+    /// Adds a call to the ledger.
     pub fn record_model_call(&self, call: &ModelCall) -> Result<()> {
         let clean = |text: &str| self.redactor().clean(text).into_owned();
         let texts = [&call.purpose, &call.model, &call.outcome].map(|text| clean(text));
@@ -52,30 +53,32 @@ impl Store {
 
     /// Returns the calls since a time, the latest first.
     pub fn model_calls(&self, since: Option<Timestamp>, limit: usize) -> Result<Vec<ModelCall>> {
-        const SQL: &str = "
-            SELECT c.at, c.purpose, s.name, c.model, c.input, c.output, c.cache_read,
-                   c.cache_write, c.usd, c.outcome
-            FROM model_calls c LEFT JOIN sessions s ON s.id = c.session
-            WHERE (?1 IS NULL OR c.at >= ?1) ORDER BY c.at DESC, c.id DESC LIMIT ?2";
+        let sql = format!(
+            "SELECT {} FROM model_calls c LEFT JOIN sessions s ON s.id = c.session
+             WHERE (?1 IS NULL OR c.at >= ?1) ORDER BY c.at DESC, c.id DESC LIMIT ?2",
+            col::SQL
+        );
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(SQL)?;
+            let mut statement = connection.prepare_cached(&sql)?;
             let since = since.map(Timestamp::as_millisecond);
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let rows = statement.query_map(params![since, limit], |row| {
                 Ok(ModelCall {
-                    at: timestamp_from_millis(row.get(0)?).unwrap_or(Timestamp::UNIX_EPOCH),
-                    purpose: row.get(1)?,
-                    session: row.get::<_, Option<String>>(2)?.map(SessionId::new),
-                    model: row.get(3)?,
+                    at: timestamp_from_millis(row.get(col::at)?).unwrap_or(Timestamp::UNIX_EPOCH),
+                    purpose: row.get(col::purpose)?,
+                    session: row
+                        .get::<_, Option<String>>(col::session)?
+                        .map(SessionId::new),
+                    model: row.get(col::model)?,
                     usage: Usage {
-                        input: row.get(4)?,
-                        output: row.get(5)?,
-                        cache_read: row.get(6)?,
-                        cache_write: row.get(7)?,
+                        input: row.get(col::input)?,
+                        output: row.get(col::output)?,
+                        cache_read: row.get(col::cache_read)?,
+                        cache_write: row.get(col::cache_write)?,
                         reasoning: 0,
                     },
-                    usd: row.get(8)?,
-                    outcome: row.get(9)?,
+                    usd: row.get(col::usd)?,
+                    outcome: row.get(col::outcome)?,
                 })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
@@ -98,6 +101,21 @@ impl Store {
                 .prepare_cached(SQL)?
                 .query_row([since.as_millisecond()], row)?)
         })
+    }
+}
+
+columns! {
+    mod col {
+        at: "c.at",
+        purpose: "c.purpose",
+        session: "s.name",
+        model: "c.model",
+        input: "c.input",
+        output: "c.output",
+        cache_read: "c.cache_read",
+        cache_write: "c.cache_write",
+        usd: "c.usd",
+        outcome: "c.outcome",
     }
 }
 
@@ -131,7 +149,7 @@ fn insert(tx: &Transaction<'_>, call: &ModelCall, texts: &[CleanString; 3]) -> R
     Ok(())
 }
 
-/// Lets the ledger forget which session a call was for; what was spent stays spent.
+/// Removes a forgotten session from the ledger; its cost stays.
 pub(crate) fn forget_session(tx: &Transaction<'_>, session: i64) -> Result<()> {
     tx.prepare_cached("UPDATE model_calls SET session = NULL WHERE session = ?1")?
         .execute([session])?;

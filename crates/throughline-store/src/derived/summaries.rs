@@ -1,9 +1,9 @@
-//! The running notes of sessions: a row for each, and the file `summary.md` with the text.
+//! Running summaries of sessions: a row for each, and the file `summary.md` with the text.
 //!
-//! The file is replaced inside the transaction that writes the row, by whoever holds the session's
-//! lease: it is the old one or the new one, never half of one, and never that of somebody who was
-//! overtaken. A crash between the two leaves a file that is newer than its row says, which only makes
-//! a compaction keep more.
+//! The file is replaced inside the transaction that writes the row, by the holder of the session's
+//! lease. So it is always the complete old or new text, and never that of a process whose lease was
+//! taken over. A crash between the two leaves a file that is newer than its row, which only makes a
+//! compaction keep more messages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use memory::{MessageId, SessionId, SessionKind, Tokens, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::Store;
+use crate::columns::columns;
 use crate::derived::leases::{self, Lease};
 use crate::derived::model_calls;
 use crate::error::{Error, Result};
@@ -24,34 +25,34 @@ use crate::records::{self, StoredRecord};
 use crate::texts::reader::TextReader;
 use redact::{CleanString, Redactor, Secret, SessionSecrets};
 
-/// The folder of all notes, in the store's own.
+/// The folder of all summaries, in the folder of the store.
 const SUMMARY_FOLDER: &str = "memory";
 const SUMMARY_FILE: &str = "summary.md";
-/// As much of a session's own id as its folder shows.
+/// How much of a session's id is visible in the name of its folder.
 const ID_CHARS_SHOWN: usize = 48;
-/// Accounts of earlier extractions that are kept for a session.
+/// How many earlier extractions are recorded per session.
 const EXTRACTIONS_MAX: u64 = 50;
 
-/// What is known of a session's notes besides their text.
+/// What the store knows of a summary besides its text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SummaryInfo {
-    /// How often they were written; 0 when they were not yet.
+    /// How often the summary was written; 0 when it was not written yet.
     pub version: u64,
     pub method: Option<SummaryMethod>,
     pub made: Option<Timestamp>,
-    /// The last message that they cover and that a cut can follow.
+    /// The last message that the summary covers and after which the conversation can be cut.
     pub last: Option<MessageId>,
-    /// How large the session was when they were written, and how many tools it had called.
+    /// The size of the session when the summary was written, and the number of its tool calls.
     pub tokens: Tokens,
     pub tool_calls: u64,
     pub progress: SummaryProgress,
 }
 
-/// Who writes notes.
+/// How a summary was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SummaryMethod {
-    /// The extractor that needs no model.
+    /// By the built-in extractor, without a model.
     Embedded,
     Model,
 }
@@ -65,14 +66,14 @@ impl SummaryMethod {
     }
 }
 
-/// How far a session was looked at, and what the extractor carries on from there.
+/// How far a session was processed, and the state of the extractor there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SummaryProgress {
     pub state: Option<String>,
     pub position: SessionPosition,
 }
 
-/// A place in a session: the last of so many records.
+/// A position in a session: its last record so far, and the number of records up to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionPosition {
     pub records: u64,
@@ -80,7 +81,7 @@ pub struct SessionPosition {
     pub ordinal: u32,
 }
 
-/// Notes with their text.
+/// A summary with its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredSummary {
     pub text: String,
@@ -88,39 +89,41 @@ pub struct StoredSummary {
     pub info: SummaryInfo,
 }
 
-/// New notes, and how they came about.
+/// A new summary, and how it was made.
 #[derive(Clone, Debug)]
 pub struct NewSummary {
     pub text: String,
     pub method: SummaryMethod,
     pub at: Timestamp,
-    /// `None` leaves it where it was.
+    /// `None` keeps the stored value.
     pub last: Option<MessageId>,
     pub tokens: Tokens,
     pub tool_calls: u64,
     pub usage: Usage,
     pub duration_ms: u64,
-    /// The thresholds in force: tokens to start, tokens and calls to go on.
+    /// The thresholds in force: tokens for the first summary, then tokens and tool calls for the
+    /// next.
     pub thresholds: [u64; 3],
 }
 
-/// What became of new notes.
+/// The outcome of writing a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SummaryWrite {
     Written {
         version: u64,
     },
-    /// The lease was lost to another meanwhile; the old notes stay.
+    /// Another process took the lease over; the old summary stays.
     LeaseLost,
 }
 
 impl Store {
-    /// Returns where a session's notes lie. The id is data, so only its harmless characters show.
+    /// Returns the path of a session's summary. The id comes from a log, so unsafe characters are
+    /// replaced.
     pub fn summary_path(&self, session: &SessionId) -> PathBuf {
         summary_file_path(self.folder(), session.as_str())
     }
 
-    /// Returns a session's notes, if they were written.
+    /// Returns the summary of a session, if there is one.
     pub fn summary(&self, session: &SessionId) -> Result<Option<StoredSummary>> {
         let Some(notes) = self
             .summary_info(session)?
@@ -140,22 +143,22 @@ impl Store {
         }
     }
 
-    /// Returns what is known of a session's notes, written or not.
+    /// Returns what the store knows of a session's summary, written or not.
     pub fn summary_info(&self, session: &SessionId) -> Result<Option<SummaryInfo>> {
         self.read(|connection| {
             Ok(connection
-                .prepare_cached(
-                    "SELECT m.version, m.way, m.made, m.last_message, m.tokens, m.tool_calls,
-                        m.state, m.folded, m.line, m.ordinal
-                     FROM summaries m JOIN sessions s ON s.id = m.session WHERE s.name = ?1",
-                )?
+                .prepare_cached(&format!(
+                    "SELECT {} FROM summaries m JOIN sessions s ON s.id = m.session
+                     WHERE s.name = ?1",
+                    col::SQL
+                ))?
                 .query_row([session.as_str()], read_summary_info)
                 .optional()?)
         })
     }
 
-    /// Returns how many records of a session came since it was looked at; `None` where the store
-    /// does not know the session.
+    /// Returns how many records a session got since it was last processed; `None` for an unknown
+    /// session.
     pub fn unsummarized_records(&self, session: &SessionId) -> Result<Option<u64>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -184,8 +187,8 @@ impl Store {
         })
     }
 
-    /// Lists the sessions with activity since a time, subagents' left out, that have changed since
-    /// they were looked at; the latest first.
+    /// Lists sessions with activity since a time that have changed since they were last processed,
+    /// the latest first, without subagents.
     pub fn sessions_to_summarize(&self, since: Timestamp, limit: usize) -> Result<Vec<SessionId>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -203,8 +206,8 @@ impl Store {
         })
     }
 
-    /// Calls `each` with the records behind a mark, in the order of the log. Returns `false`, and
-    /// calls nothing, when the records before the mark are not those it was made at.
+    /// Calls `each` with the records after a position, in the order of the log. Returns `false`
+    /// without calling it when the records before the position have changed.
     pub fn each_record_after(
         &self,
         session: &SessionId,
@@ -219,7 +222,7 @@ impl Store {
             if mark.records > 0 && count_records_up_to(connection, session, mark)? != mark.records {
                 return Ok(false);
             }
-            // Lines count from 1, so that nothing lies before the first mark.
+            // Lines count from 1, so that no record lies before the first position.
             let from = if mark.records == 0 {
                 -1
             } else {
@@ -235,7 +238,7 @@ impl Store {
         })
     }
 
-    /// Keeps how far a session was looked at.
+    /// Stores how far a session was processed.
     pub fn save_summary_progress(&self, session: &SessionId, look: &SummaryProgress) -> Result<()> {
         let state = look
             .state
@@ -268,7 +271,7 @@ impl Store {
         ticket.wait()
     }
 
-    /// Replaces a session's notes, if the lease is still the caller's.
+    /// Replaces the summary of a session, if the caller still holds the lease.
     pub fn write_summary(&self, lease: &Lease, new: &NewSummary) -> Result<SummaryWrite> {
         let text = self.clean_session_text(&lease.session, &new.text)?;
         let path = self.summary_path(&lease.session);
@@ -297,7 +300,7 @@ impl Store {
         kept
     }
 
-    /// Removes a session's notes, file and all.
+    /// Removes the summary of a session with its file.
     pub fn remove_summary(&self, session: &SessionId) -> Result<()> {
         let session = session.clone();
         let path = self.summary_path(&session);
@@ -313,8 +316,8 @@ impl Store {
         files::remove_dir_if_exists(path.parent().unwrap_or(&path))
     }
 
-    /// Removes the notes of every session, files and all, and says how many there were: a store that is
-    /// encrypted has none in plain text beside it.
+    /// Removes the summaries of all sessions with their files, and returns how many there were. An
+    /// encrypted store must have none, because the files are plain text.
     pub fn remove_summaries(&self) -> Result<usize> {
         let sessions: Vec<String> = self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -334,7 +337,7 @@ impl Store {
         self.path().parent().unwrap_or(Path::new("."))
     }
 
-    /// Cleans a text of a session with what the session has shown.
+    /// Redacts a text with the secrets that its session has shown.
     fn clean_session_text(&self, session: &SessionId, text: &str) -> Result<CleanString> {
         let mut seen = SessionSecrets::from_fingerprints(self.fingerprints(session)?);
         Ok(self
@@ -344,7 +347,7 @@ impl Store {
     }
 }
 
-/// Deletes what the tables hold of a session's notes. The file is left to the caller.
+/// Deletes the rows of a session's summary. The caller removes the file.
 pub(crate) fn forget_session(tx: &Transaction<'_>, session: i64) -> Result<()> {
     for table in ["leases", "summaries", "extractions"] {
         tx.execute(
@@ -355,7 +358,7 @@ pub(crate) fn forget_session(tx: &Transaction<'_>, session: i64) -> Result<()> {
     model_calls::forget_session(tx, session)
 }
 
-/// Takes values that turned out to be secrets out of a session's notes.
+/// Removes values that were recognised as secrets from a summary.
 pub(crate) fn scrub(
     tx: &Transaction<'_>,
     redactor: &Redactor,
@@ -395,13 +398,13 @@ pub(crate) fn scrub(
     Ok(())
 }
 
-/// Returns where a session's notes lie beside the database of a connection.
+/// Returns the path of a summary beside the database of a connection.
 pub(crate) fn summary_path_beside(connection: &Connection, session: &str) -> PathBuf {
     let database = connection.path().map(PathBuf::from).unwrap_or_default();
     summary_file_path(database.parent().unwrap_or(Path::new(".")), session)
 }
 
-/// Puts a text that is clean in the place of a session's notes.
+/// Replaces the file of a summary by a redacted text.
 pub(crate) fn replace_summary_file(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
         files::create_private_dir(folder)?;
@@ -412,10 +415,25 @@ pub(crate) fn replace_summary_file(path: &Path, text: &str) -> Result<()> {
     replace(&aside, path)
 }
 
+columns! {
+    mod col {
+        version: "m.version",
+        way: "m.way",
+        made: "m.made",
+        last_message: "m.last_message",
+        tokens: "m.tokens",
+        tool_calls: "m.tool_calls",
+        state: "m.state",
+        folded: "m.folded",
+        line: "m.line",
+        ordinal: "m.ordinal",
+    }
+}
+
 fn read_summary_info(row: &Row<'_>) -> rusqlite::Result<SummaryInfo> {
-    let way: Option<String> = row.get(1)?;
+    let way: Option<String> = row.get(col::way)?;
     Ok(SummaryInfo {
-        version: row.get(0)?,
+        version: row.get(col::version)?,
         method: way.map(|way| {
             if way == "model" {
                 SummaryMethod::Model
@@ -423,16 +441,18 @@ fn read_summary_info(row: &Row<'_>) -> rusqlite::Result<SummaryInfo> {
                 SummaryMethod::Embedded
             }
         }),
-        made: timestamp_from_millis(row.get(2)?),
-        last: row.get::<_, Option<String>>(3)?.map(MessageId::new),
-        tokens: Tokens(row.get(4)?),
-        tool_calls: row.get(5)?,
+        made: timestamp_from_millis(row.get(col::made)?),
+        last: row
+            .get::<_, Option<String>>(col::last_message)?
+            .map(MessageId::new),
+        tokens: Tokens(row.get(col::tokens)?),
+        tool_calls: row.get(col::tool_calls)?,
         progress: SummaryProgress {
-            state: row.get(6)?,
+            state: row.get(col::state)?,
             position: SessionPosition {
-                records: row.get(7)?,
-                line: row.get(8)?,
-                ordinal: row.get(9)?,
+                records: row.get(col::folded)?,
+                line: row.get(col::line)?,
+                ordinal: row.get(col::ordinal)?,
             },
         },
     })
@@ -453,7 +473,7 @@ fn count_records_up_to(
         })?)
 }
 
-/// Writes the row of new notes and the account of how they were made, and returns their version.
+/// Writes the row of a new summary and the record of its extraction, and returns its version.
 fn upsert_summary(
     tx: &Transaction<'_>,
     session: i64,
@@ -519,7 +539,8 @@ fn summary_file_path(folder: &Path, session: &str) -> PathBuf {
     folder.join(SUMMARY_FOLDER).join(name).join(SUMMARY_FILE)
 }
 
-/// Returns where new text is written before it takes the file's place, in a folder that is there.
+/// Returns the path at which the new text is written before it replaces the file, and creates its
+/// folder.
 fn temp_file_path(path: &Path, holder: [u8; 16]) -> Result<PathBuf> {
     if let Some(folder) = path.parent() {
         files::create_private_dir(folder)?;
@@ -528,8 +549,8 @@ fn temp_file_path(path: &Path, holder: [u8; 16]) -> Result<PathBuf> {
     Ok(path.with_extension(format!("md.{}", hex::encode(&holder[..4]))))
 }
 
-/// Removes what writers that died have left. One that is only slow loses nothing it could still use: its
-/// lease is another's.
+/// Removes the temporary files of writers that died. A slow writer loses nothing, because its lease
+/// was taken over.
 fn remove_stale_temp_files(path: &Path) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
@@ -541,7 +562,7 @@ fn remove_stale_temp_files(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lets a file take another's place. After a rollback it is called again and finds nothing to do.
+/// Renames a file into place. It is called again after a rollback, and then finds nothing to do.
 fn replace(aside: &Path, path: &Path) -> Result<()> {
     match fs::rename(aside, path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.exists() => Ok(()),

@@ -1,5 +1,5 @@
-//! Marks: eight bytes for every indexed row, in pages, so that thousands of candidates can be weighed
-//! without reading their rows.
+//! Attributes of indexed rows: eight bytes per row, stored in pages, so that search can score
+//! thousands of candidates without reading their records.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,23 +18,28 @@ const PAGE_ROWS: i64 = 1024;
 const ATTRIBUTES_BYTES: usize = 8;
 const CHECKSUM_BYTES: usize = 4;
 const DAY_MS: i64 = 86_400_000;
-/// Sizes are kept as steps of a twelfth of an octave, which is six per cent.
+/// Sizes are stored in steps of a twelfth of an octave, which is six per cent.
 const SIZE_STEPS: f64 = 12.0;
 
-/// The size that each step stands for: a question looks at thousands of them.
+/// The size of each step, computed once because a search decodes thousands.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value is not negative, rounded, and `as` saturates"
+)]
 static SIZE_OF_STEP: LazyLock<[u32; 256]> = LazyLock::new(|| {
     std::array::from_fn(|step| ((step as f64 / SIZE_STEPS).exp2() - 1.0).round() as u32)
 });
 
-/// What is known of a row at a glance.
+/// What search knows of a row without reading its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowAttributes {
-    /// The session's number, good for comparing only.
+    /// The number of the session, good for comparing only.
     pub session: u32,
-    /// Days since 1970; 0 when the time is not known.
+    /// Days since 1970; 0 when the time is unknown.
     pub day: u16,
     pub kind: RecordKind,
-    /// About how long the text is.
+    /// The approximate length of the text.
     pub size_bytes: u32,
 }
 
@@ -54,13 +59,17 @@ impl RowAttributes {
         }
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the value is not negative, rounded, and `as` saturates"
+    )]
     fn to_bytes(self) -> [u8; ATTRIBUTES_BYTES] {
         let steps = (f64::from(self.size_bytes) + 1.0).log2() * SIZE_STEPS;
         let mut bytes = [0; ATTRIBUTES_BYTES];
         bytes[..4].copy_from_slice(&self.session.to_le_bytes());
         bytes[4..6].copy_from_slice(&self.day.to_le_bytes());
         bytes[6] = self.kind as u8 + 1;
-        // Rounded and within a byte; `as` saturates.
         bytes[7] = steps.round() as u8;
         bytes
     }
@@ -76,10 +85,10 @@ impl RowAttributes {
     }
 }
 
-/// What an indexed row leaves beside the index: its mark, and a sum of the terms it is indexed by.
+/// The attributes of an indexed row, and a checksum of the terms that it was indexed with.
 pub(crate) type IndexedRow = (RowAttributes, u32);
 
-/// Writes marks and sums; `None` takes both away.
+/// Writes attributes and checksums; `None` removes both.
 pub(crate) fn write(
     tx: &Transaction<'_>,
     trails: &BTreeMap<i64, Option<IndexedRow>>,
@@ -110,7 +119,7 @@ fn write_at(page: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     page[at..end].copy_from_slice(bytes);
 }
 
-/// Returns the sum of the terms a row is indexed by; `None` when it is not indexed.
+/// Returns the checksum of the terms that a row was indexed with; `None` when it is not indexed.
 pub(crate) fn stored_checksum(connection: &Connection, row: i64) -> Result<Option<u32>> {
     let (marks, sums) = read_page(connection, row / PAGE_ROWS)?;
     let (mark, sum) = (slot(row) * ATTRIBUTES_BYTES, slot(row) * CHECKSUM_BYTES);
@@ -126,7 +135,7 @@ pub(crate) fn stored_checksum(connection: &Connection, row: i64) -> Result<Optio
     Ok(Some(bytes.map_or(0, u32::from_le_bytes)))
 }
 
-/// Returns the place of a row on its page.
+/// Returns the index of a row on its page.
 fn slot(row: i64) -> usize {
     usize::try_from(row % PAGE_ROWS).unwrap_or(0)
 }
@@ -139,23 +148,24 @@ fn read_page(connection: &Connection, page: i64) -> Result<(Vec<u8>, Vec<u8>)> {
         .unwrap_or_default())
 }
 
-/// Marks as one question reads them: from their pages, of which only the part that is wanted is copied.
+/// Reads attributes for one search. Only the needed part of a page is copied.
 pub(crate) struct AttributePages<'c> {
     connection: &'c Connection,
-    /// The page that was read last, moved on to the next.
+    /// The blob of the last page, reopened for the next one.
     open: RefCell<Option<Blob<'c>>>,
 }
 
 impl<'c> AttributePages<'c> {
-    pub const fn new(connection: &'c Connection) -> Self {
+    pub(crate) const fn new(connection: &'c Connection) -> Self {
         Self {
             connection,
             open: RefCell::new(None),
         }
     }
 
-    /// Returns the marks of rows; `None` for a row that is not indexed. Rows of one page should stand together.
-    pub fn attributes(&self, rows: &[i64]) -> Result<Vec<Option<RowAttributes>>> {
+    /// Returns the attributes of rows; `None` for a row that is not indexed. Rows of the same page
+    /// should be adjacent.
+    pub(crate) fn attributes(&self, rows: &[i64]) -> Result<Vec<Option<RowAttributes>>> {
         let mut marks = Vec::with_capacity(rows.len());
         let mut part = Vec::new();
         for run in rows.chunk_by(|a, b| a / PAGE_ROWS == b / PAGE_ROWS) {
@@ -168,7 +178,7 @@ impl<'c> AttributePages<'c> {
         Ok(marks)
     }
 
-    /// Reads a part of a page; less of one that ends before.
+    /// Reads a part of a page; less where the page ends before.
     fn read(&self, page: i64, places: Range<usize>, part: &mut Vec<u8>) -> Result<()> {
         let mut open = self.open.borrow_mut();
         part.clear();

@@ -1,9 +1,9 @@
 //! Digests in the search index: an evicted session is found by its title and its digest.
 //!
-//! Such a row shares its number with the rows of `records`, so that search weighs it like any
-//! other. Its text is not stored: it is put together from the session's title and digest whenever
-//! it is needed. Code that changes one of these takes the row out of the index before ([`unindex`])
-//! and puts it back after ([`index`]).
+//! Such a row takes its number from the same sequence as `records`, so that search treats it like a
+//! record. Its text is not stored but composed from the title and the digest of the session. Code
+//! that changes one of them removes the row from the index first ([`unindex`]) and adds it again
+//! afterwards ([`index`]).
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ use crate::ingest::writer::WriterState;
 use crate::records::sessions::{SessionRef, session_ref, timestamp_from_millis};
 use crate::{Query, Store, records};
 
-/// How much of a digest is searched.
+/// How much of a digest is indexed.
 const DIGEST_TEXT_BYTES_MAX: usize = 32 << 10;
-/// The record type that a digest is indexed and shown as.
+/// The record kind that a digest is indexed and shown as.
 pub(crate) const DIGEST_KIND: RecordKind = RecordKind::Summary;
 
-/// A title and a digest as search sees them.
+/// The title and the digest of a session as one searchable row.
 #[derive(Debug)]
 pub(crate) struct DigestRow {
     pub row: i64,
@@ -36,16 +36,16 @@ pub(crate) struct DigestRow {
     pub text: String,
 }
 
-/// What search knows of a session whose records were evicted.
+/// The searchable text of a session whose records were evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DigestText {
-    /// Its title and what its digest says, a line for each statement.
+    /// The title and the statements of the digest, one per line.
     pub text: String,
     pub sensitive: bool,
 }
 
 impl Store {
-    /// Returns what search knows of a session whose records were evicted.
+    /// Returns the searchable text of a session whose records were evicted.
     pub fn digest_text(&self, session: &SessionId) -> Result<Option<DigestText>> {
         let sql = "SELECT d.row FROM digest_rows d JOIN sessions s ON s.id = d.session
                    WHERE s.name = ?1";
@@ -65,7 +65,7 @@ impl Store {
         })
     }
 
-    /// Returns a session from which a fact was taken and of which no record is left.
+    /// Returns a session that a fact was taken from and that has no records left.
     pub fn digest_only_source(&self, fact: FactId) -> Result<Option<SessionId>> {
         let sql = "SELECT s.name FROM fact_sources x JOIN sessions s ON s.id = x.session
                    JOIN evictions e ON e.session = s.id
@@ -93,7 +93,7 @@ impl Store {
     }
 }
 
-/// Counts the sessions of a query's workspace of which no record is left.
+/// Counts the sessions in a query's workspace that have no records left.
 pub(crate) fn count_digest_only(connection: &Connection, query: &Query) -> Result<u64> {
     let sql = "
         SELECT count(*) FROM evictions e JOIN sessions s ON s.id = e.session
@@ -106,7 +106,7 @@ pub(crate) fn count_digest_only(connection: &Connection, query: &Query) -> Resul
     Ok(statement.query_row(values, |row| row.get(0))?)
 }
 
-/// Reads one row, if it stands for a digest.
+/// Reads a row, if it is one of a digest.
 pub(crate) fn read_digest_row(connection: &Connection, row: i64) -> Result<Option<DigestRow>> {
     let sql = "
         SELECT d.row, d.id, s.name, s.title, w.key, coalesce(s.ended, s.started), g.trust, g.data
@@ -133,7 +133,7 @@ pub(crate) fn read_digest_row(connection: &Connection, row: i64) -> Result<Optio
         .optional()?)
 }
 
-/// Returns the sessions whose digests these rows stand for.
+/// Returns the sessions whose digests have these rows.
 pub(crate) fn sessions_of_rows(connection: &Connection, rows: &[i64]) -> Result<BTreeSet<i64>> {
     let sql = "SELECT session FROM digest_rows WHERE row IN (SELECT value FROM json_each(?1))";
     let mut statement = connection.prepare_cached(sql)?;
@@ -142,7 +142,7 @@ pub(crate) fn sessions_of_rows(connection: &Connection, rows: &[i64]) -> Result<
     Ok(sessions.collect::<Result<_, _>>()?)
 }
 
-/// Takes the digest of a session out of the index, and says whether it was there.
+/// Removes the digest of a session from the index, and says whether it was there.
 pub(crate) fn unindex(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -154,7 +154,7 @@ pub(crate) fn unindex(
     }
 }
 
-/// The same for a session that was in another workspace when it was indexed.
+/// Removes a digest that was indexed when its session was in another workspace.
 pub(crate) fn unindex_as(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -172,12 +172,12 @@ pub(crate) fn unindex_as(
     Ok(true)
 }
 
-/// Puts the digest of an evicted session into the index. It must not be there.
+/// Adds the digest of an evicted session to the index. It must not be indexed yet.
 pub(crate) fn index(tx: &Transaction<'_>, writer: &mut WriterState, session: i64) -> Result<()> {
     queue_digest(tx, &mut writer.index, session)
 }
 
-/// Takes the digest of a session out of the index for good.
+/// Removes the digest of a session from the index, with its row.
 pub(crate) fn remove(tx: &Transaction<'_>, writer: &mut WriterState, session: i64) -> Result<()> {
     if unindex(tx, writer, session)? {
         delete_row(tx, session)?;
@@ -185,7 +185,7 @@ pub(crate) fn remove(tx: &Transaction<'_>, writer: &mut WriterState, session: i6
     Ok(())
 }
 
-/// Puts the digests of all evicted sessions into an index that holds none of them.
+/// Adds the digests of all evicted sessions to an empty index.
 pub(crate) fn index_all(tx: &Transaction<'_>, waiting: &mut PendingIndex) -> Result<()> {
     tx.execute_batch(
         "DELETE FROM digest_rows WHERE session NOT IN (SELECT session FROM evictions)",
@@ -196,7 +196,7 @@ pub(crate) fn index_all(tx: &Transaction<'_>, waiting: &mut PendingIndex) -> Res
     Ok(())
 }
 
-/// Puts the digests into the index of a store that was written before digests were searched.
+/// Adds the digests of a store that was written before digests were indexed.
 pub(crate) fn index_missing(tx: &Transaction<'_>) -> Result<()> {
     let sql = "SELECT session FROM evictions
                WHERE session NOT IN (SELECT session FROM digest_rows) ORDER BY 1";
@@ -223,7 +223,7 @@ fn queue_digest(tx: &Transaction<'_>, waiting: &mut PendingIndex, session: i64) 
             let terms = digest_terms(&digest.text);
             waiting.add(tx, &digest_entry(known, &digest, &terms))
         }
-        // It has neither title nor digest, so there is nothing to find it by.
+        // Without a title and a digest there is nothing to find the session by.
         _ => delete_row(tx, session),
     }
 }
@@ -234,7 +234,7 @@ fn delete_row(tx: &Transaction<'_>, session: i64) -> Result<()> {
     Ok(())
 }
 
-/// Gives an evicted session a row; any other gets none. Records and digests share their numbers.
+/// Inserts a row for an evicted session; any other session gets none.
 fn insert_digest_row(tx: &Transaction<'_>, session: i64) -> Result<Option<i64>> {
     let sql = "SELECT s.name FROM evictions e JOIN sessions s ON s.id = e.session
                WHERE e.session = ?1";
@@ -271,7 +271,7 @@ fn query_sessions(connection: &Connection, sql: &str) -> Result<Vec<i64>> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns the id of a session's digest in search. It depends on the session's name alone.
+/// Returns the record id of a session's digest. It depends only on the session's name.
 fn digest_record_id(session: &str) -> [u8; 16] {
     let hash = blake3::hash(format!("digest\n{session}").as_bytes());
     let mut id = [0; 16];
@@ -301,7 +301,7 @@ fn digest_terms(text: &str) -> String {
     .terms()
 }
 
-/// Returns what a title and a digest say, a line for each statement.
+/// Returns the title and the statements of a digest, one per line.
 fn searchable_text(title: Option<&str>, json: Option<&str>) -> String {
     let digest: Digest = json
         .and_then(|json| serde_json::from_str(json).ok())
@@ -313,7 +313,7 @@ fn searchable_text(title: Option<&str>, json: Option<&str>) -> String {
     lines.extend(digest.done.items.iter().map(|step| step.what.as_str()));
     lines.extend(digest.errors.items.iter().map(|error| error.text.as_str()));
     lines.extend(digest.retries.items.iter().map(|retry| retry.what.as_str()));
-    // A title is often the first prompt.
+    // The title is often the first prompt, which the digest repeats.
     lines.dedup();
     let mut text = lines.join("\n");
     text.truncate(text.floor_char_boundary(DIGEST_TEXT_BYTES_MAX));

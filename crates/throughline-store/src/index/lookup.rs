@@ -1,6 +1,6 @@
-//! One question's way through the index: which rows hold a term, what is known of them, their texts.
+//! Looking rows up for one search: which rows contain a term, their attributes, their texts.
 //!
-//! Knows nothing of relevance: rows come newest first, and whoever asked weighs them.
+//! This module knows nothing of relevance: rows come newest first, and the caller scores them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,12 +17,13 @@ use crate::index::digest_rows;
 use crate::index::postings::Postings;
 use crate::index::signals::{self, RecordSignals};
 use crate::index::terms::{SCOPE, SPEAKER};
+use crate::ingest::sanitizer::SENSITIVE_TAG;
 use crate::records::sessions::timestamp_from_millis;
 use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 use crate::{Query, Store, records};
 use redact::Redactor;
 
-/// A question being answered. Blocks that were read stay at hand until it is.
+/// A search in progress, on one snapshot of the database. Blocks that were read stay cached.
 #[derive(Debug)]
 pub struct Lookup<'c> {
     connection: &'c Connection,
@@ -30,14 +31,14 @@ pub struct Lookup<'c> {
     attribute_pages: AttributePages<'c>,
     texts: TextReader,
     postings: Option<Postings>,
-    /// Room for the list that is being read.
+    /// A buffer for the list that is being read.
     scratch: RefCell<Vec<u32>>,
 }
 
-/// The words of the index, and the conditions on rows, that the filters ask for.
+/// The terms of the index and the conditions on rows that the filters of a query require.
 #[derive(Clone, Debug, Default)]
 pub struct SearchScope {
-    /// Of each group, one must be there.
+    /// One term of each group must occur.
     groups: Vec<Vec<String>>,
     kinds: Vec<RecordKind>,
     conditions: Vec<(&'static str, Value)>,
@@ -46,22 +47,22 @@ pub struct SearchScope {
 /// The rows of a scope.
 #[derive(Debug)]
 pub struct ScopedRows {
-    /// All of them when there is no set.
+    /// `None`: no restriction.
     rows: Option<RowSet>,
-    /// The lists that were read: a question comes back to those of its common terms.
+    /// The lists that were read, because a search asks for those of its common terms again.
     lists: RefCell<HashMap<String, Rc<[u32]>>>,
 }
 
-/// Rows that hold a term.
+/// Rows that contain a term.
 #[derive(Debug, Default)]
 pub struct TermRows {
-    /// The newest first.
+    /// The newest rows first.
     pub rows: Vec<i64>,
-    /// How many there are.
+    /// The number of all such rows.
     pub count: u64,
 }
 
-/// What is shown and weighed of a record.
+/// A record with what search shows and scores.
 #[derive(Clone, Debug)]
 pub struct CandidateRow {
     pub row: i64,
@@ -78,7 +79,7 @@ pub struct CandidateRow {
     pub tags: Vec<String>,
     pub presence: Presence,
     pub text: String,
-    /// It is the digest of a session whose records were evicted.
+    /// The row is the digest of a session whose records were evicted.
     pub digest_only: bool,
 }
 
@@ -87,14 +88,14 @@ pub struct CandidateRow {
 pub enum Presence {
     #[default]
     InSource,
-    /// The source is there and has lost the record.
+    /// The source exists and has lost the record.
     Detached,
     /// The source itself is gone.
     SourceGone,
 }
 
 impl Store {
-    /// Answers a question on one connection, as of one moment.
+    /// Runs a search on one connection and one snapshot.
     pub fn lookup<T>(&self, answer: impl FnOnce(&Lookup<'_>) -> Result<T>) -> Result<T> {
         self.read(|connection| {
             let snapshot = connection.unchecked_transaction()?;
@@ -140,7 +141,7 @@ impl Lookup<'_> {
         }))
     }
 
-    /// Returns the rows of a scope, or `None` where only the index itself can tell them.
+    /// Returns the rows of a scope, or `None` where only FTS5 itself can find them.
     pub fn scoped_rows(&self, scope: &SearchScope) -> Result<Option<ScopedRows>> {
         let Some(postings) = &self.postings else {
             return Ok(None);
@@ -171,7 +172,7 @@ impl Lookup<'_> {
         }))
     }
 
-    /// Returns the rows that hold one of some terms.
+    /// Returns the rows that contain one of some terms.
     fn rows_with_any(
         &self,
         postings: &Postings,
@@ -188,7 +189,8 @@ impl Lookup<'_> {
         Ok(Some(any))
     }
 
-    /// Keeps the rows of some kinds: by the lists of the others, where these are fewer.
+    /// Keeps the rows of some kinds; where most kinds are wanted, it removes the rows of the others
+    /// instead.
     fn restrict_to_kinds(
         &self,
         postings: &Postings,
@@ -209,8 +211,8 @@ impl Lookup<'_> {
         }))
     }
 
-    /// Returns the rows within a scope that hold all of some terms, at most `max`; `None` where only the index
-    /// itself can tell them.
+    /// Returns the rows of a scope that contain all of some terms, at most `max`; `None` where only
+    /// FTS5 itself can find them.
     pub fn rows_with_terms(
         &self,
         within: &ScopedRows,
@@ -236,8 +238,8 @@ impl Lookup<'_> {
         Ok(Some(newest_rows(&all, max)))
     }
 
-    /// Returns the rows within a scope that hold a term and one of others, in ascending order; `None` where only the
-    /// index itself can tell them.
+    /// Returns the rows of a scope that contain a term and one of others, in ascending order;
+    /// `None` where only FTS5 itself can find them.
     pub fn rows_with_term_and_any(
         &self,
         within: &ScopedRows,
@@ -258,7 +260,7 @@ impl Lookup<'_> {
         }))
     }
 
-    /// Returns the rows within a scope that hold a term, in ascending order.
+    /// Returns the rows of a scope that contain a term, in ascending order.
     fn posting_list(&self, within: &ScopedRows, term: &str) -> Result<Option<Rc<[u32]>>> {
         if let Some(list) = within.lists.borrow().get(term) {
             return Ok(Some(list.clone()));
@@ -282,7 +284,7 @@ impl Lookup<'_> {
         Ok(Some(list))
     }
 
-    /// Says whether any record has a speaker with a name.
+    /// Says whether any record has a named speaker.
     pub fn has_speakers(&self) -> Result<bool> {
         let next = char::from(SPEAKER as u8 + 1);
         let sql = "SELECT EXISTS (SELECT 1 FROM search_terms WHERE term >= ?1 AND term < ?2)";
@@ -296,7 +298,7 @@ impl Lookup<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the rows that fit an expression of the index, newest first, at most `max`.
+    /// Returns the rows that match an FTS5 expression, the newest first, at most `max`.
     pub fn rows(&self, scope: &SearchScope, expression: &str, max: usize) -> Result<Vec<i64>> {
         let words = scope.words();
         let expression = if words.is_empty() {
@@ -325,7 +327,8 @@ impl Lookup<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns about how many rows a query's workspace holds, and the number of the latest row.
+    /// Returns the approximate number of rows in a query's workspace, and the number of the latest
+    /// row.
     pub fn scope_size(&self, query: &Query) -> Result<(u64, i64)> {
         let latest: i64 = self
             .connection
@@ -351,22 +354,21 @@ impl Lookup<'_> {
         Ok((count, latest))
     }
 
-    /// Returns what is known of rows at a glance; `None` for a row that is not indexed.
+    /// Returns the attributes of rows; `None` for a row that is not indexed.
     pub fn attributes(&self, rows: &[i64]) -> Result<Vec<Option<RowAttributes>>> {
         self.attribute_pages.attributes(rows)
     }
 
-    /// Returns the records of rows, in the order of the rows; what is gone is left out.
+    /// Returns the records of rows in the order of the rows, without those that no longer exist.
     pub fn candidate_rows(&self, rows: &[i64]) -> Result<Vec<CandidateRow>> {
         let sql = format!(
             "SELECT r.row, r.id, r.kind, r.trust, coalesce(r.at, s.started), s.name, s.title,
                 w.key, r.tool, r.path, json_extract(r.metadata, '$.speaker'), r.tags, r.detached,
                 coalesce(f.gone AND (f.offset > 0
-                    OR f.head = x'ffffffffffffffffffffffffffffffff'), 0), {}
+                    OR f.head = x'ffffffffffffffffffffffffffffffff'), 0), {TEXT_COLUMNS}
              FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN sources f ON f.id = r.source
-             LEFT JOIN workspaces w ON w.id = s.workspace WHERE r.row = ?1",
-            TEXT_COLUMNS
+             LEFT JOIN workspaces w ON w.id = s.workspace WHERE r.row = ?1"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut details = Vec::with_capacity(rows.len());
@@ -401,7 +403,7 @@ impl Lookup<'_> {
         Ok(details)
     }
 
-    /// Counts the sessions of a query's workspace of which only the digest is left.
+    /// Counts the sessions in a query's workspace of which only the digest is left.
     pub fn digest_only_sessions(&self, query: &Query) -> Result<u64> {
         digest_rows::count_digest_only(self.connection, query)
     }
@@ -425,7 +427,7 @@ impl Lookup<'_> {
             path: None,
             speaker: None,
             tags: is_sensitive
-                .then(|| "sensitive".to_owned())
+                .then(|| SENSITIVE_TAG.to_owned())
                 .into_iter()
                 .collect(),
             text: digest.text,
@@ -434,12 +436,13 @@ impl Lookup<'_> {
         }))
     }
 
-    /// Returns what people and use have said of a record.
+    /// Returns the signals about a record.
     pub fn record_signals(&self, id: RecordId) -> Result<RecordSignals> {
         signals::read_record_signals(self.connection, id)
     }
 
-    /// Returns terms of the index that begin with `prefix`, with how many rows hold them.
+    /// Returns terms of the index that begin with `prefix`, with the number of rows that contain
+    /// them.
     pub fn terms_with_prefix(&self, prefix: &str, max: usize) -> Result<Vec<(String, u64)>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT term, doc FROM search_terms WHERE term >= ?1 AND term < ?2 LIMIT ?3",
@@ -450,7 +453,7 @@ impl Lookup<'_> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the names of sessions by the numbers in marks.
+    /// Returns the ids and titles of sessions by the numbers in row attributes.
     pub fn session_names(&self, numbers: &[u32]) -> Result<Vec<(SessionId, Option<String>)>> {
         let mut statement = self
             .connection
@@ -466,7 +469,7 @@ impl Lookup<'_> {
 }
 
 impl SearchScope {
-    /// Returns the same scope with records of every kind.
+    /// Returns the same scope for records of every kind.
     #[must_use]
     pub fn of_any_kind(&self) -> Self {
         Self {
@@ -475,7 +478,7 @@ impl SearchScope {
         }
     }
 
-    /// Returns the index's form of it.
+    /// Returns the FTS5 expression of the scope.
     fn words(&self) -> String {
         let kinds: Vec<_> = self
             .kinds
@@ -492,7 +495,7 @@ impl SearchScope {
     }
 }
 
-/// A set of rows, a bit for each.
+/// A set of rows as a bitmap.
 #[derive(Debug, Default)]
 struct RowSet(Vec<u64>);
 
@@ -502,7 +505,7 @@ impl RowSet {
         word >> (row % 64) & 1 == 1
     }
 
-    /// Adds rows in ascending order.
+    /// Adds rows, which must be in ascending order.
     fn add(&mut self, rows: &[u32]) {
         let Some(last) = rows.last() else { return };
         let size = *last as usize / 64 + 1;
@@ -530,7 +533,7 @@ impl RowSet {
     }
 }
 
-/// Keeps what is in the other list too. Both are in ascending order.
+/// Retains the rows that are also in the other list. Both are in ascending order.
 fn retain_common(rows: &mut Vec<u32>, other: &[u32]) {
     let mut other = other.iter().peekable();
     rows.retain(|row| {
@@ -582,7 +585,7 @@ fn conditions(query: &Query) -> Vec<(&'static str, Value)> {
     all
 }
 
-/// Escapes what GLOB would read as a class or a single character; `*` stays.
+/// Escapes the characters that GLOB would read as a class or a single character; `*` stays.
 fn escape_glob(path: &str) -> String {
     path.replace('[', "[[]").replace('?', "[?]")
 }

@@ -1,8 +1,14 @@
-//! The search index: terms by row, written together at the end of a transaction.
+//! The search index: FTS5 terms per row, and looking rows up by them.
 //!
-//! FTS5 gathers new terms in memory, but writes them out whenever a statement in between could
-//! fail half-way. Kept together they make one large segment instead of many small ones to merge,
+//! This file writes the index. FTS5 collects new terms in memory, but flushes them whenever a
+//! statement in between could fail half-way. [`PendingIndex`] therefore holds all changes until the
+//! end of a transaction, so that they make one large segment instead of many small ones to merge,
 //! which halves the cost of a sweep.
+//!
+//! [`terms`] turns texts and queries into terms, [`attributes`] stores eight bytes per row for
+//! scoring, [`postings`] reads the lists of FTS5 directly, and [`lookup`] uses all three for a
+//! search. [`digest_rows`] indexes the digests of evicted sessions, and [`pending_repair`] records
+//! when the index still holds deleted terms.
 
 pub(crate) mod attributes;
 pub(crate) mod digest_rows;
@@ -30,16 +36,16 @@ use crate::records::sessions::{SessionRef, timestamp_from_millis};
 use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 use crate::{Store, records};
 
-/// More waiting terms than this are written before the end.
+/// Pending terms beyond this size are flushed before the end of the transaction.
 const PENDING_BYTES_MAX: usize = 32 << 20;
 
-/// So few may go at once from the smallest index.
+/// This many rows are deleted in place even from the smallest index.
 const IN_PLACE_DELETES_MIN: i64 = 20;
-/// Rows for each row taken out, below which all pages are merged instead: to take one out at once costs about as
-/// much as to merge a thousand.
+/// Deleting one row in place costs about as much as merging a thousand rows. With fewer rows per
+/// deleted row than this, all segments are merged instead.
 const ROWS_PER_IN_PLACE_DELETE: i64 = 1000;
 
-/// What waits to be written, by row: FTS5 gathers only what comes in ascending order.
+/// Changes that wait to be written, by row: FTS5 only collects rows in ascending order.
 #[derive(Debug, Default)]
 pub(crate) struct PendingIndex {
     changes: BTreeMap<i64, IndexChange>,
@@ -48,25 +54,25 @@ pub(crate) struct PendingIndex {
 
 #[derive(Debug, Default)]
 struct IndexChange {
-    /// Terms that the index holds and shall not.
+    /// The terms to remove from the index.
     removed: Option<String>,
     added: Option<(String, RowAttributes)>,
 }
 
-/// A row on its way into the index.
+/// A row to be indexed.
 #[derive(Debug)]
 pub(crate) struct IndexRowEntry<'a> {
     pub row: i64,
     pub session: SessionRef,
     pub kind: RecordKind,
     pub at: Option<Timestamp>,
-    /// How long the record's text is.
+    /// The length of the record's text.
     pub size_bytes: usize,
-    /// What [`Document::terms`] made of the record.
+    /// The result of [`IndexDocument::terms`].
     pub terms: &'a str,
 }
 
-/// Leaves nothing in the index of rows that were taken out.
+/// Removes what is left in the index of deleted rows.
 pub(crate) fn purge_deleted_terms(tx: &Transaction<'_>) -> Result<()> {
     match pending_repair::pending_repair(tx)? {
         None => Ok(()),
@@ -84,14 +90,14 @@ fn fts_command(tx: &Transaction<'_>, command: &str) -> Result<()> {
     Ok(())
 }
 
-/// Lets FTS5 remove terms from its pages, or only note that they are gone.
+/// Makes FTS5 remove deleted terms from its pages, or only mark them as deleted.
 fn set_secure_delete(tx: &Transaction<'_>, at_once: bool) -> Result<()> {
     tx.prepare_cached("INSERT INTO search (search, rank) VALUES ('secure-delete', ?1)")?
         .execute([at_once])?;
     Ok(())
 }
 
-/// Lets what is about to be taken out be merged away, when it is too much to go at once.
+/// Schedules a merge if more rows will be removed than can be deleted in place.
 pub(crate) fn prepare_removal(tx: &Transaction<'_>, out: usize) -> Result<()> {
     if can_delete_in_place(tx, out)? {
         Ok(())
@@ -100,14 +106,14 @@ pub(crate) fn prepare_removal(tx: &Transaction<'_>, out: usize) -> Result<()> {
     }
 }
 
-/// Returns the question that every indexed row answers.
+/// Returns the FTS5 expression that every indexed row matches.
 pub(crate) fn match_all_expression() -> String {
     let kind = |kind: &RecordKind| format!("\"{SCOPE}k{}\"", *kind as i64);
     let kinds: Vec<_> = RecordKind::ALL.iter().map(kind).collect();
     kinds.join(" OR ")
 }
 
-/// Says whether an indexed row holds a word, in whatever form.
+/// Says whether any indexed row contains a word in any form.
 pub(crate) fn contains_word(connection: &Connection, word: &str) -> Result<bool> {
     let mut all = Vec::new();
     terms::words(word, |word| all.push(terms::term(&word)));
@@ -121,8 +127,8 @@ pub(crate) fn contains_word(connection: &Connection, word: &str) -> Result<bool>
     Ok(false)
 }
 
-/// Returns the rows that hold every word of a question as it was typed, and not only other forms
-/// of it. Rows of digests are among them.
+/// Returns the rows that contain every word of a query as it was typed, and not only other forms of
+/// it. Rows of digests are included.
 pub(crate) fn rows_with_all_words(connection: &Connection, question: &str) -> Result<Vec<i64>> {
     let Some((expression, words)) = search::all_words_expression(question) else {
         return Ok(Vec::new());
@@ -153,7 +159,7 @@ pub(crate) fn rows_with_all_words(connection: &Connection, question: &str) -> Re
 }
 
 impl IndexRowEntry<'_> {
-    /// Returns the row's terms with the scope's words, which let the index do the filtering.
+    /// Returns the terms of the row with the scope terms, by which FTS5 filters.
     fn scoped_terms(&self) -> String {
         let SessionRef {
             id,
@@ -172,7 +178,7 @@ impl IndexRowEntry<'_> {
     }
 }
 
-/// A sum by which terms are known again.
+/// Returns a checksum that tells whether terms are those that a row was indexed with.
 fn terms_checksum(terms: &str) -> u32 {
     let bytes = blake3::hash(terms.as_bytes());
     let bytes = bytes.as_bytes();
@@ -181,23 +187,23 @@ fn terms_checksum(terms: &str) -> u32 {
 
 impl PendingIndex {
     /// Adds a row.
-    pub fn add(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
+    pub(crate) fn add(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
         let terms = entry.scoped_terms();
         self.size_bytes += terms.len();
         self.changes.entry(entry.row).or_default().added = Some((terms, entry.attributes()));
         self.flush_if_full(tx)
     }
 
-    /// Says whether a row is in the index, or about to be.
-    pub fn contains_row(&self, tx: &Transaction<'_>, row: i64) -> Result<bool> {
+    /// Says whether a row is indexed, or about to be.
+    pub(crate) fn contains_row(&self, tx: &Transaction<'_>, row: i64) -> Result<bool> {
         match self.changes.get(&row) {
             Some(change) => Ok(change.added.is_some()),
             None => Ok(attributes::stored_checksum(tx, row)?.is_some()),
         }
     }
 
-    /// Takes a row out that was added as this entry.
-    pub fn remove(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
+    /// Removes a row that was added as this entry.
+    pub(crate) fn remove(&mut self, tx: &Transaction<'_>, entry: &IndexRowEntry<'_>) -> Result<()> {
         if let Some(change) = self.changes.get_mut(&entry.row) {
             change.added = None;
             return Ok(());
@@ -214,8 +220,8 @@ impl PendingIndex {
         self.flush_if_full(tx)
     }
 
-    /// Takes a row out whose terms nobody knows any more.
-    pub fn remove_unknown(&mut self, tx: &Transaction<'_>, row: i64) -> Result<()> {
+    /// Removes a row whose indexed terms are no longer known.
+    pub(crate) fn remove_unknown(&mut self, tx: &Transaction<'_>, row: i64) -> Result<()> {
         let change = self.changes.entry(row).or_default();
         if change.added.take().is_none() {
             pending_repair::require_repair(tx, IndexRepair::Rebuild)?;
@@ -231,8 +237,8 @@ impl PendingIndex {
         }
     }
 
-    /// Writes what waits.
-    pub fn flush(&mut self, tx: &Transaction<'_>) -> Result<()> {
+    /// Writes the pending changes.
+    pub(crate) fn flush(&mut self, tx: &Transaction<'_>) -> Result<()> {
         if self.changes.is_empty() {
             return Ok(());
         }
@@ -256,8 +262,10 @@ impl PendingIndex {
         for (row, change) in &changes {
             delete_terms(tx, *row, change)?;
         }
-        // FTS5 writes what it has gathered by the way that is set when it writes. And a row that goes and comes in
-        // one writing must not be: without places it leaves an entry that `secure-delete` later garbles.
+        // FTS5 flushes its collected terms with the setting that is in force at that moment, so a
+        // savepoint flushes the deletions first. Also, a row must not be deleted and inserted in
+        // one flush: without column positions that leaves an entry which `secure-delete` later
+        // corrupts.
         tx.execute_batch("SAVEPOINT gathered; RELEASE gathered")?;
         set_secure_delete(tx, true)?;
         for (row, change) in &changes {
@@ -296,11 +304,11 @@ fn insert_terms(tx: &Transaction<'_>, row: i64, change: &IndexChange) -> Result<
     Ok(())
 }
 
-/// Called with how many records are indexed, and of how many.
+/// Called with the number of indexed records, and their total.
 pub type IndexProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 impl Store {
-    /// Makes the search index anew from the rows, all of it or nothing.
+    /// Rebuilds the search index from the tables, in one transaction.
     pub fn rebuild_index(&self, progress: IndexProgress) -> Result<u64> {
         self.writer()
             .submit(0, CommitMode::Immediate, move |tx, writer| {
@@ -311,7 +319,7 @@ impl Store {
     }
 }
 
-/// Makes the index of a store whose rows were written for another one.
+/// Rebuilds the index of a store whose rows were indexed in another format, or not at all.
 pub(crate) fn rebuild(tx: &Transaction<'_>, progress: &dyn Fn(u64, u64)) -> Result<u64> {
     fts_command(tx, "delete-all")?;
     tx.execute_batch("DELETE FROM marks")?;
@@ -343,9 +351,8 @@ fn each_index_entry(
     let sql = format!(
         "SELECT r.row, r.session, coalesce(s.workspace, 0), s.flavor, r.kind,
             coalesce(r.at, s.ended, s.started), r.tool, r.path,
-            json_extract(r.metadata, '$.speaker'), {}
-         FROM records r JOIN sessions s ON s.id = r.session WHERE r.copy = 0 ORDER BY r.row",
-        TEXT_COLUMNS
+            json_extract(r.metadata, '$.speaker'), {TEXT_COLUMNS}
+         FROM records r JOIN sessions s ON s.id = r.session WHERE r.copy = 0 ORDER BY r.row"
     );
     let texts = TextReader::with_blocks(SCATTERED_BLOCKS);
     let mut statement = connection.prepare(&sql)?;
@@ -356,7 +363,7 @@ fn each_index_entry(
         };
         let text = match texts.read(connection, row, 9) {
             Err(error @ Error::MissingText(_)) => {
-                // Nothing can be found in a text that cannot be read; the others still can.
+                // A record with an unreadable text cannot be indexed, and must not stop the others.
                 tracing::warn!(%error, "a record is left out of the search index");
                 continue;
             }

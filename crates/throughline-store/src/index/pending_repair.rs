@@ -1,24 +1,25 @@
-//! What is left in the index of rows that were taken out, and what takes it away.
+//! Repairs that the index needs because it still holds terms of deleted rows.
 //!
-//! A few rows go at once: FTS5 removes their terms from its pages. For many that takes longer than to note that they
-//! are gone and to merge all pages into new ones. Until that is done nothing else may be removed at once: what such a
-//! note hides would come to light again.
+//! A few rows are deleted in place: FTS5 removes their terms from its pages. For many rows it is
+//! faster to mark them as deleted and to merge all segments into new ones. Until that merge is done
+//! nothing else may be deleted in place, because the terms behind such a mark would become visible
+//! again.
 
 use rusqlite::{Connection, Transaction};
 
 use crate::error::Result;
 
-/// What takes it away.
+/// What removes the terms of deleted rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexRepair {
-    /// All pages are merged into new ones.
+    /// All segments are merged into new ones.
     Merge,
-    /// The index is made anew: a row is indexed by terms that nobody knows any more.
+    /// The index is rebuilt, because a row was indexed with terms that are no longer known.
     Rebuild,
 }
 
 impl IndexRepair {
-    /// Returns the name by which it is noted among the chores.
+    /// Returns the name of the repair in the table of maintenance tasks.
     const fn task_name(self) -> &'static str {
         match self {
             Self::Merge => "merge index",
@@ -27,7 +28,7 @@ impl IndexRepair {
     }
 }
 
-/// Returns what must be done, if anything.
+/// Returns the repair that the index needs, if any.
 pub(crate) fn pending_repair(connection: &Connection) -> Result<Option<IndexRepair>> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM chores WHERE name = ?1")?;
     for remedy in [IndexRepair::Rebuild, IndexRepair::Merge] {
@@ -38,14 +39,14 @@ pub(crate) fn pending_repair(connection: &Connection) -> Result<Option<IndexRepa
     Ok(None)
 }
 
-/// Notes that something is left.
+/// Records that the index needs a repair.
 pub(crate) fn require_repair(tx: &Transaction<'_>, remedy: IndexRepair) -> Result<()> {
     tx.prepare_cached("INSERT OR IGNORE INTO chores (name, at) VALUES (?1, 0)")?
         .execute([remedy.task_name()])?;
     Ok(())
 }
 
-/// Notes that nothing is left.
+/// Records that the index needs no repair.
 pub(crate) fn clear_repairs(tx: &Transaction<'_>) -> Result<()> {
     for remedy in [IndexRepair::Rebuild, IndexRepair::Merge] {
         tx.prepare_cached("DELETE FROM chores WHERE name = ?1")?

@@ -1,12 +1,13 @@
-//! Which rows hold a term, read from the pages of the full-text table.
+//! The posting lists of terms, read from the tables of FTS5 itself.
 //!
-//! FTS5 hands its rows out one by one, and looks at the scope's list again for each. The lists themselves are plain:
-//! ascending numbers, each written as the distance from the one before. Read whole, a list costs a few nanoseconds a
-//! row, and whoever asks knows how many there are.
+//! FTS5 returns matching rows one by one, and checks the list of the scope for each. The lists are
+//! simple: ascending numbers, each stored as the difference to the one before. Reading a whole list
+//! takes a few nanoseconds per row, and gives the number of rows.
 //!
-//! The form is that of FTS5's versions 4 and 5 with `detail = none`: *segments*, named in the structure record, each
-//! a run of *leaves* with sorted terms, and a table that says on which leaf a term would be. A newer segment's note
-//! that a row is gone hides the row in older ones. Whatever is of another form is left to FTS5 itself.
+//! The format is that of FTS5 versions 4 and 5 with `detail = none`: *segments*, listed in the
+//! structure record, each a run of *leaves* with sorted terms, and a table with the first leaf of
+//! each term. A delete marker in a newer segment hides a row in older ones. For any other format
+//! this module returns `None`, and the caller asks FTS5.
 
 use std::collections::HashSet;
 
@@ -15,15 +16,15 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
 
-/// Versions of the form that are known here.
+/// The format versions that this module reads.
 const SUPPORTED_VERSIONS: std::ops::RangeInclusive<i64> = 4..=5;
-/// The row of the structure record.
+/// The row id of the structure record.
 const STRUCTURE_ROW: i64 = 10;
-/// Every term of the main index begins with this.
+/// The first byte of every term in the main index.
 const MAIN_INDEX_PREFIX: u8 = b'0';
-/// Where the numbers of a segment's leaves begin.
+/// The bits of a leaf's row id below the number of its segment.
 const SEGMENT_SHIFT: u32 = 37;
-/// A leaf begins with the places of its first row and of its list of terms.
+/// A leaf begins with the offsets of its first row and of its terms.
 const LEAF_HEADER_BYTES: usize = 4;
 
 /// The segments of the index, the newest first.
@@ -39,26 +40,26 @@ struct Segment {
     last: i64,
 }
 
-/// Part of a list, as one segment has it.
+/// The part of a posting list in one segment.
 #[derive(Debug, Default)]
 struct SegmentRows {
     rows: Vec<u32>,
-    /// Rows of older segments that are gone or replaced.
+    /// Rows of older segments that were deleted or replaced.
     hidden: Vec<u32>,
 }
 
-/// What a leaf says of a term.
+/// What a leaf contains of a term.
 enum LeafMatch {
     Absent,
     /// The list ends on this leaf.
     Complete,
-    /// It may go on on the next one.
+    /// The list may continue on the next leaf.
     Continues,
 }
 
 impl Postings {
-    /// Returns `None` when the index is not of a form that is known here.
-    pub fn open(connection: &Connection) -> Result<Option<Self>> {
+    /// Returns `None` when the format of the index is not supported.
+    pub(crate) fn open(connection: &Connection) -> Result<Option<Self>> {
         let version: Option<i64> = connection
             .prepare_cached("SELECT v FROM search_config WHERE k = 'version'")?
             .query_row([], |row| row.get(0))
@@ -74,9 +75,9 @@ impl Postings {
         Ok(segments.map(|segments| Self { segments }))
     }
 
-    /// Puts the rows that hold a term and are wanted into `rows`, in ascending order. Says `false` when the index is
-    /// not of the form that was expected.
-    pub fn rows(
+    /// Puts the rows that contain a term and are wanted into `rows`, in ascending order. Returns
+    /// `false` when the index has another format than expected.
+    pub(crate) fn rows(
         &self,
         connection: &Connection,
         term: &str,
@@ -99,7 +100,7 @@ impl Postings {
             std::mem::swap(rows, &mut only.rows);
             return Ok(true);
         }
-        // Rows grow with time, and so do segments: the oldest first is nearly sorted.
+        // Rows and segments both grow with time, so the oldest segment first is nearly sorted.
         for list in lists.iter().rev() {
             rows.extend_from_slice(&list.rows);
         }
@@ -145,7 +146,7 @@ impl Segment {
         Ok(Some(list))
     }
 
-    /// Returns the number of the leaf on which a term would be.
+    /// Returns the number of the leaf that a term would be on.
     fn first_leaf(&self, connection: &Connection, key: &[u8]) -> Result<i64> {
         let sql = "SELECT pgno FROM search_idx WHERE segid = ?1 AND term <= ?2
             ORDER BY term DESC LIMIT 1";
@@ -157,7 +158,7 @@ impl Segment {
     }
 }
 
-/// Takes out of each list what a newer one hides.
+/// Removes from each list the rows that a newer segment hides.
 fn remove_hidden_rows(lists: &mut [SegmentRows]) {
     let mut hidden: HashSet<u32> = HashSet::new();
     for list in lists {
@@ -168,9 +169,10 @@ fn remove_hidden_rows(lists: &mut [SegmentRows]) {
     }
 }
 
-/// Reads the structure record.
+/// Parses the structure record.
 fn parse_segments(bytes: &[u8]) -> Option<Vec<Segment>> {
-    // A cookie of four bytes. A table that only marks deleted rows has another form, known by its next byte.
+    // A cookie of four bytes comes first. In a contentless-delete table, which is not supported,
+    // the next byte is 0xff.
     let mut at = 4;
     if bytes.get(at) == Some(&0xff) {
         return None;
@@ -194,7 +196,7 @@ fn parse_segments(bytes: &[u8]) -> Option<Vec<Segment>> {
     (segments.len() as u64 == count).then_some(segments)
 }
 
-/// Looks for a term on a leaf, and reads its list. `None` for a leaf that cannot be read.
+/// Finds a term on a leaf and reads its list. Returns `None` for a leaf that cannot be parsed.
 fn find_term(
     leaf: &[u8],
     key: &[u8],
@@ -235,7 +237,7 @@ fn find_term(
     Some(LeafMatch::Absent)
 }
 
-/// Reads a list further that began on an earlier leaf.
+/// Continues a list that began on an earlier leaf.
 fn read_continuation(
     leaf: &[u8],
     is_wanted: impl Fn(u32) -> bool,
@@ -253,7 +255,7 @@ fn read_continuation(
     }
 }
 
-/// Reads the rows from a place to the end.
+/// Decodes the rows from an offset to the end.
 fn decode_rows(
     bytes: &[u8],
     mut at: usize,
@@ -264,7 +266,7 @@ fn decode_rows(
     while at < bytes.len() {
         row = row.checked_add(varint(bytes, &mut at)?)?;
         let number = u32::try_from(row).ok()?;
-        // One zero: the row is gone. Two: it is gone and there again.
+        // One zero byte: the row was deleted. Two: it was deleted and inserted again.
         let mut is_there = true;
         if bytes.get(at) == Some(&0) {
             at += 1;
@@ -279,7 +281,7 @@ fn decode_rows(
     Some(())
 }
 
-/// Returns where a leaf's list of terms begins.
+/// Returns the offset of a leaf's terms.
 fn terms_offset(leaf: &[u8]) -> Option<usize> {
     let end = usize::from(u16::from_be_bytes([*leaf.get(2)?, *leaf.get(3)?]));
     (LEAF_HEADER_BYTES..=leaf.len())
@@ -295,7 +297,7 @@ fn size(bytes: &[u8], at: &mut usize) -> Option<usize> {
     usize::try_from(varint(bytes, at)?).ok()
 }
 
-/// Reads a number as SQLite writes it: seven bits to a byte, the highest first.
+/// Reads a varint as SQLite writes it: seven bits per byte, the highest first.
 #[inline]
 fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     match bytes.get(*at) {

@@ -1,7 +1,7 @@
-//! Search by words alone: a question as typed, filters, and the records that hold its words.
+//! Plain text search: a query as typed, filters, and the records that contain its words.
 //!
-//! What people type is never handed to the index as syntax: every term is made by [`crate::index::terms`]. The
-//! stages that rank (`recall`) take the question apart with the same [`Words`], and weigh themselves.
+//! User input is never passed to FTS5 as syntax: every term is made by [`crate::index::terms`]. The
+//! ranking in `recall` parses queries with the same [`QueryWords`], and scores on its own.
 
 use jiff::Timestamp;
 use memory::{Flavor, RecordId, RecordKind, SessionId};
@@ -13,12 +13,12 @@ use crate::index::lookup::{CandidateRow, Lookup, Presence, SearchScope};
 use crate::index::snippet::{self, Snippet};
 use crate::index::terms;
 
-/// A text longer than this is a paste, not a question; the rest would only slow the index.
+/// A query with more words is a pasted text; further words would only slow the search.
 const WORDS_MAX: usize = 64;
-/// How much of a text is looked at for words.
+/// How much of a query is parsed.
 const QUESTION_BYTES_MAX: usize = 64 << 10;
 
-/// What to look for, and where.
+/// A search query with its filters.
 #[derive(Clone, Debug, Default)]
 pub struct Query {
     /// Words, "phrases", and -words that must not occur.
@@ -39,14 +39,14 @@ pub struct Query {
 }
 
 impl Query {
-    /// Says whether digests of evicted sessions answer it: a question about records of some types
+    /// Says whether digests of evicted sessions may match. A query for certain kinds of records
     /// asks for the records themselves.
     pub fn accepts_digests(&self) -> bool {
         self.kinds.is_empty()
     }
 }
 
-/// A record that matched, or the digest of a session that has no records any more.
+/// A record that matched, or the digest of a session without records.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hit {
     pub id: RecordId,
@@ -59,39 +59,40 @@ pub struct Hit {
     pub workspace: Option<String>,
     pub tool: Option<String>,
     pub path: Option<String>,
-    /// False once the record's log has lost it, or the log itself is gone.
+    /// False once the log has lost the record, or the log itself is gone.
     pub in_source: bool,
     pub snippet: Snippet,
-    /// The records of the session were evicted, and this is what its title and digest say.
+    /// The records of the session were evicted; the hit is its title and digest.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub digest_only: bool,
 }
 
-/// What a search found, and how far it had to stretch.
+/// The hits of a search, and how the words were matched.
 #[derive(Clone, Debug, Serialize)]
 pub struct TextSearchResult {
     pub rung: MatchLevel,
     pub hits: Vec<Hit>,
 }
 
-/// How the words were matched.
+/// How the words of a query were matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchLevel {
     /// Every word occurs as it was typed.
     Exact,
-    /// Every word occurs, in some form of it.
+    /// Every word occurs in some form.
     Forms,
-    /// Some words occur, or others that mean the same.
+    /// Some of the words occur, or words of the same meaning.
     Related,
-    /// Words occur that are spelt nearly so.
+    /// Words with a similar spelling occur.
     Fuzzy,
-    /// The question holds no word to look for.
+    /// The query has no word to search for.
     NoWords,
 }
 
 impl Store {
-    /// Finds records that hold every word, else some, the latest first. Any text is a valid question.
+    /// Finds records that contain every word, or else some of them, the latest first. Any text is a
+    /// valid query.
     pub fn search(&self, query: &Query) -> Result<TextSearchResult> {
         let words = QueryWords::parse(&query.text);
         let found = |rung, hits| Ok(TextSearchResult { rung, hits });
@@ -112,7 +113,7 @@ impl Store {
     }
 }
 
-/// Returns the index's form of a question that only rows with all its words answer, and those words.
+/// Returns the FTS5 expression that requires all words of a query, and those words.
 pub(crate) fn all_words_expression(question: &str) -> Option<(String, Vec<String>)> {
     let words = QueryWords::parse(question);
     let typed = words.required.iter().map(|word| word.text.to_lowercase());
@@ -142,7 +143,7 @@ fn collect_hits(
         .collect())
 }
 
-/// Returns a hit as it is shown, around the words.
+/// Builds a hit with the snippet around the words.
 pub fn build_hit(detail: &CandidateRow, score: f64, words: &[String]) -> Hit {
     Hit {
         id: detail.id,
@@ -160,33 +161,33 @@ pub fn build_hit(detail: &CandidateRow, score: f64, words: &[String]) -> Hit {
     }
 }
 
-/// A question, taken apart.
+/// The words of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryWords {
     pub required: Vec<QueryWord>,
     pub excluded: Vec<QueryWord>,
 }
 
-/// A word or a phrase, as typed, and what the index knows it by.
+/// A word or a phrase as typed, with its terms in the index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryWord {
     pub text: String,
     pub kind: QueryWordKind,
-    /// Terms that all must occur.
+    /// The terms that all must occur.
     pub terms: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryWordKind {
     Word,
-    /// Several words, in this order.
+    /// Several words in this order.
     Phrase,
-    /// The beginning of words.
+    /// The beginning of a word.
     Prefix,
 }
 
 impl QueryWords {
-    /// Takes a question apart. Words that say nothing count only where there are no others.
+    /// Parses a query. Stop words count only where there are no other words.
     pub fn parse(text: &str) -> Self {
         let words = Self::parse_with(text, terms::is_content);
         if words.required.is_empty() {
@@ -241,7 +242,7 @@ impl QueryWords {
         self.required.is_empty()
     }
 
-    /// Returns the index's own form of the question.
+    /// Returns the FTS5 expression of the query.
     fn match_expression(&self, between: &str) -> String {
         let wanted: Vec<_> = self
             .required
@@ -251,7 +252,7 @@ impl QueryWords {
         self.without_excluded(wanted.join(between))
     }
 
-    /// Takes the rows with unwanted words out of what an expression finds.
+    /// Excludes the rows with unwanted words from an expression.
     pub fn without_excluded(&self, expression: String) -> String {
         self.excluded.iter().fold(expression, |found, word| {
             format!("({found}) NOT {}", word.match_expression())
@@ -264,7 +265,7 @@ impl QueryWord {
         let mut terms = Vec::new();
         terms::words(text, |word| {
             let term = terms::term(&word);
-            // A whole that comes apart is found by its parts.
+            // A compound is found by its parts.
             if !word.is_compound && counts(&word.folded) && !terms.contains(&term) {
                 terms.push(term);
             }
@@ -276,7 +277,7 @@ impl QueryWord {
         }
     }
 
-    /// Returns the index's form of it.
+    /// Returns the FTS5 expression of the word.
     pub fn match_expression(&self) -> String {
         let last = self.terms.len().saturating_sub(1);
         let quoted = |(at, term): (usize, &String)| match self.kind {
@@ -290,7 +291,7 @@ impl QueryWord {
     }
 }
 
-/// Quotes a term for the index.
+/// Quotes a term for an FTS5 expression.
 pub fn quote_term(term: &str) -> String {
     format!("\"{}\"", term.replace('"', "\"\""))
 }

@@ -1,4 +1,5 @@
-//! What a record is worth beyond its words: whether it is pinned, and whether it helped when it was shown.
+//! Signals about a record besides its text: whether it is pinned, and whether it helped when it was
+//! shown.
 
 use memory::RecordId;
 use rusqlite::Connection;
@@ -6,12 +7,12 @@ use rusqlite::Connection;
 use crate::derived::injections;
 use crate::error::Result;
 
-/// What people and use have said of a record.
+/// What the user and past injections say about a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RecordSignals {
-    /// A pinned fact was taken from it.
+    /// A pinned fact was taken from the record.
     pub pinned: bool,
-    /// From 0 to 1; `None` when it was never shown.
+    /// How useful the record was, from 0 to 1; `None` when it was never shown.
     pub useful: Option<f64>,
 }
 

@@ -1,15 +1,15 @@
-//! The part of a text that shows why it was found.
+//! Snippets: the part of a text that shows why it matched.
 
 use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
-/// Longest snippet, in bytes.
+/// The longest snippet.
 const SNIPPET_BYTES_MAX: usize = 240;
-/// How far into a text words are looked for; a match further in shows the text's head.
+/// How far into a text words are searched; for a later match the beginning of the text is shown.
 const SEARCHED_BYTES_MAX: usize = 1 << 20;
 
-/// A piece of text with the matches in it.
+/// A part of a text, with the ranges of the matches in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
     pub text: String,
@@ -22,7 +22,7 @@ impl Serialize for Snippet {
     }
 }
 
-/// Returns the window of a text that holds the most of the words, on one line.
+/// Returns the window of a text that contains the most of the words, on one line.
 pub(crate) fn snippet_around(text: &str, words: &[String]) -> Snippet {
     let looked_at = &text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)];
     let found = matches(looked_at, words);
@@ -56,8 +56,8 @@ pub(crate) fn snippet_around(text: &str, words: &[String]) -> Snippet {
     snippet
 }
 
-/// Appends a text with line breaks and other control characters as spaces: a snippet is one line,
-/// and a terminal must not obey what a log says.
+/// Appends a text with control characters replaced by spaces: a snippet is one line, and escape
+/// sequences from a log must not reach a terminal.
 fn push_flat(out: &mut String, text: &str) {
     for c in text.chars() {
         let c = if c.is_control() || is_invisible(c) {
@@ -73,10 +73,11 @@ fn push_flat(out: &mut String, text: &str) {
 
 /// Says whether a character reorders or hides text.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Returns where the words occur, whole, in the order of the text.
+/// Returns where the words occur as whole words, in the order of the text.
 fn matches(text: &str, words: &[String]) -> Vec<Range<usize>> {
     let lower = lowercase_same_length(text);
     let mut found = Vec::new();
@@ -102,7 +103,7 @@ fn matches(text: &str, words: &[String]) -> Vec<Range<usize>> {
     found
 }
 
-/// Lowers the case of the characters that keep their length, so that places stay the same.
+/// Lowers the case of the characters whose length stays the same, so that ranges stay valid.
 fn lowercase_same_length(text: &str) -> String {
     text.chars()
         .map(|c| {
@@ -115,7 +116,7 @@ fn lowercase_same_length(text: &str) -> String {
         .collect()
 }
 
-/// Returns the start of the window that holds the most matches, at a word's beginning.
+/// Returns the start of the window with the most matches, at the beginning of a word.
 fn best_start(text: &str, found: &[Range<usize>]) -> usize {
     let window = SNIPPET_BYTES_MAX * 3 / 4;
     let best = found

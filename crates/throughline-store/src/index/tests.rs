@@ -1,5 +1,5 @@
-//! The index beside a model of it: whatever goes in and out, it holds what it should, and its lists read as it
-//! says itself.
+//! The index against a model of it: after any changes it contains the expected rows, and its
+//! posting lists equal the results of queries.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ fn store() -> (tempfile::TempDir, Connection) {
     (dir, connection)
 }
 
-/// Brings rows into the state that is asked for, in one transaction.
+/// Brings rows into the wanted state in one transaction.
 fn change(connection: &mut Connection, model: &mut BTreeMap<i64, u8>, steps: &[(i64, u8)]) {
     let tx = connection.transaction().unwrap();
     let mut waiting = PendingIndex::default();
@@ -163,7 +163,7 @@ fn lists_over_many_leaves_and_segments() {
         pending_repair::pending_repair(&connection).unwrap(),
         Some(IndexRepair::Merge)
     );
-    // What only a note hides must not come to light when a few rows go after it.
+    // Terms behind a delete marker must not become visible when a few rows are deleted after them.
     let again: Vec<_> = (5000..5010).map(|row| (row, 0b10)).collect();
     change(&mut connection, &mut model, &again);
     change(&mut connection, &mut model, &[(5001, 0), (5003, 0)]);

@@ -1,4 +1,5 @@
-//! A batch: what was read from one source, written together with the cursor behind it or not at all.
+//! A batch: what was read from one source, written together with the cursor behind it or not at
+//! all.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -16,8 +17,8 @@ use crate::{Store, Ticket};
 /// The memory that a record takes besides its text and terms, and that a skipped line takes.
 const RECORD_OVERHEAD_BYTES: usize = 1 << 10;
 const SKIPPED_BYTES: usize = 64;
-/// How many bytes of a batch weigh as much as one record when batches share a commit. A group stays in
-/// memory until it is on disk, so its bytes have to count too.
+/// How many bytes of a batch weigh as much as one record when batches share a commit. A group stays
+/// in memory until it is on disk, so its bytes have to count too.
 const BYTES_PER_WEIGHT: usize = 16 << 10;
 
 /// What one reading of a source gave, redacted and ready to be written.
@@ -167,8 +168,8 @@ impl Batch {
 }
 
 impl Store {
-    /// Queues a batch. The ticket resolves when the batch is on disk; it shares a commit with others
-    /// that follow soon, or is committed by [`Store::flush`].
+    /// Queues a batch. The ticket resolves when the batch is on disk; it shares a commit with
+    /// others that follow soon, or is committed by [`Store::flush`].
     pub fn append(&self, batch: Batch) -> Ticket<BatchReport> {
         let redactor = self.redactor_handle();
         let weight = batch.cleaned.records.len() + batch.size_bytes() / BYTES_PER_WEIGHT;

@@ -165,8 +165,8 @@ impl<'b> BatchWrite<'b> {
         Ok(())
     }
 
-    /// Archives the piece of the log. A log that is read again is not archived once records of it were
-    /// evicted, because that would bring their text back.
+    /// Archives the piece of the log. A log that is read again is not archived once records of it
+    /// were evicted, because that would bring their text back.
     fn write_log(&mut self, writer: &mut WriterState, generation: i64) -> Result<()> {
         let Some(piece) = &self.batch.piece else {
             return Ok(());
@@ -198,8 +198,8 @@ impl<'b> BatchWrite<'b> {
         Ok(false)
     }
 
-    /// Marks the records that a source has lost when it was read to its end, and restores the order of
-    /// its log once it holds everything again.
+    /// Marks the records that a source has lost when it was read to its end, and restores the order
+    /// of its log once it holds everything again.
     fn finish_reread(&mut self, writer: &mut WriterState, generation: i64) -> Result<()> {
         let (tx, source) = (self.tx, self.source);
         let mut is_end = false;

@@ -1,7 +1,7 @@
-//! Records that their source no longer holds.
+//! Detached records: stored records that their source no longer holds.
 //!
 //! A log may be truncated, rotated, rewritten or rewound. It is then read again from its start, and
-//! at the end of that reading the records that were not met are marked as detached. They stay in
+//! at the end of that reading the records that did not occur are marked as detached. They stay in
 //! the store; the mark is removed when the source holds them again.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -9,16 +9,17 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use memory::{MessageId, RecordId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use crate::columns::columns;
 use crate::error::Result;
 use crate::ingest::sources;
 use crate::ingest::writer::WriterState;
 use crate::records;
 use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 
-/// What a source was found to have lost.
+/// What a source has lost since it was last read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RereadLosses {
-    /// Records that the source held before this reading and holds no longer.
+    /// Records that the source held before this reading and no longer holds.
     pub detached: usize,
     /// Other sources of the same sessions may hold them, and will be read again.
     pub rereads_others: bool,
@@ -39,7 +40,7 @@ struct SourceRecord {
     detached: bool,
 }
 
-/// Notes that a source is read again from its start: records in later rows are new.
+/// Records that a source is read again from its start: records in later rows are new.
 pub(crate) fn begin_rereading(tx: &Transaction<'_>, source: i64) -> Result<()> {
     tx.prepare_cached(
         "UPDATE sources SET reread_after = (SELECT coalesce(max(row), 0) FROM records)
@@ -49,9 +50,9 @@ pub(crate) fn begin_rereading(tx: &Transaction<'_>, source: i64) -> Result<()> {
     Ok(())
 }
 
-/// Marks the records of a source that was read to its end and does not hold them any more.
+/// Marks the records that a source no longer holds, after it was read to its end.
 ///
-/// `held` are the records that the reading met, `last_line` is the last line it read.
+/// `held` are the records that occurred in this reading, `last_line` is the last line it read.
 pub(crate) fn finish_rereading(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -110,14 +111,14 @@ pub(crate) fn has_detached_records(connection: &Connection, source: i64) -> Resu
         .exists([source])?)
 }
 
-/// Returns how many lines behind their line in the log new records of a source are stored.
+/// Returns by how many lines new records of a source are stored behind their line in the log.
 pub(crate) fn line_shift(connection: &Connection, source: i64) -> Result<i64> {
     Ok(connection
         .prepare_cached("SELECT line_shift FROM sources WHERE id = ?1")?
         .query_row([source], |row| row.get(0))?)
 }
 
-/// Gives the records of a source that has lost nothing the order of its log again.
+/// Restores the order of the log for the records of a source that has lost nothing.
 pub(crate) fn restore_lines(tx: &Transaction<'_>, source: i64) -> Result<()> {
     tx.prepare_cached(&format!(
         "UPDATE records SET line = log_line, log_line = NULL
@@ -129,27 +130,44 @@ pub(crate) fn restore_lines(tx: &Transaction<'_>, source: i64) -> Result<()> {
     Ok(())
 }
 
-/// Records have no index by source, so they are found by the sessions of the source.
+/// `records` has no index by source, so the records of a source are found by its sessions.
 const IN_SOURCE_SQL: &str = "source = ?1 AND session IN
     (SELECT session FROM source_sessions WHERE source = ?1)";
 
+columns! {
+    mod col {
+        row: "row",
+        id: "id",
+        session: "session",
+        kind: "kind",
+        ordinal: "ordinal",
+        size: "size",
+        message: "message",
+        line: "line",
+        detached: "detached",
+        alias: "alias",
+    }
+}
+
 fn source_records(connection: &Connection, source: i64) -> Result<Vec<SourceRecord>> {
     let mut statement = connection.prepare_cached(&format!(
-        "SELECT row, id, session, kind, ordinal, size, message, line, detached, alias
-         FROM records WHERE {IN_SOURCE_SQL} ORDER BY line, ordinal, row"
+        "SELECT {} FROM records WHERE {IN_SOURCE_SQL} ORDER BY line, ordinal, row",
+        col::SQL
     ))?;
     let rows = statement.query_map([source], |row| {
         Ok(SourceRecord {
-            row: row.get(0)?,
-            id: RecordId::from_bytes(row.get(1)?),
-            session: row.get(2)?,
-            kind: row.get(3)?,
-            ordinal: row.get(4)?,
-            size: row.get(5)?,
-            message: row.get(6)?,
-            line: row.get(7)?,
-            detached: row.get(8)?,
-            alias: row.get::<_, Option<_>>(9)?.map(RecordId::from_bytes),
+            row: row.get(col::row)?,
+            id: RecordId::from_bytes(row.get(col::id)?),
+            session: row.get(col::session)?,
+            kind: row.get(col::kind)?,
+            ordinal: row.get(col::ordinal)?,
+            size: row.get(col::size)?,
+            message: row.get(col::message)?,
+            line: row.get(col::line)?,
+            detached: row.get(col::detached)?,
+            alias: row
+                .get::<_, Option<_>>(col::alias)?
+                .map(RecordId::from_bytes),
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -165,7 +183,7 @@ fn end_rereading(tx: &Transaction<'_>, source: i64) -> Result<i64> {
     Ok(after.unwrap_or(i64::MAX))
 }
 
-/// Deletes missing records whose entry is still there with a text that begins with theirs: a
+/// Deletes missing records whose entry is still in the log with a text that begins with theirs. A
 /// message that was read while the agent wrote it is one message, not two.
 fn delete_superseded(
     tx: &Transaction<'_>,
@@ -199,9 +217,9 @@ fn delete_superseded(
     Ok(())
 }
 
-/// Recognises missing records in new ones. Where an agent gives its entries no ids, they are named
-/// by what stands before them, so a log that lost its beginning names the same entries differently.
-/// The stored record stays, and the id of the new one with the same text becomes its alias.
+/// Recognises missing records among new ones. An agent that gives its entries no ids gets ids that
+/// depend on the entries before them, so a log that lost its beginning gives the same entries other
+/// ids. The stored record stays, and the id of the new record with the same text becomes its alias.
 fn rejoin_renamed(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -259,7 +277,8 @@ fn rejoin_renamed(
 /// Returns the hashes of records' texts by row.
 fn text_hashes(connection: &Connection, rows: &[i64]) -> Result<HashMap<i64, [u8; 32]>> {
     let sql = format!(
-        "SELECT r.row, {TEXT_COLUMNS} FROM records r WHERE r.row IN (SELECT value FROM json_each(?1))
+        "SELECT r.row, {TEXT_COLUMNS} FROM records r
+         WHERE r.row IN (SELECT value FROM json_each(?1))
          ORDER BY r.row"
     );
     let list = serde_json::to_string(rows).unwrap_or_default();
@@ -274,7 +293,7 @@ fn text_hashes(connection: &Connection, rows: &[i64]) -> Result<HashMap<i64, [u8
     Ok(hashes)
 }
 
-/// Orders new records behind those that were stored before, detached ones among them.
+/// Orders new records behind all records that were stored before, detached ones included.
 fn shift_lines_behind(tx: &Transaction<'_>, order_end: i64, fresh: &[&SourceRecord]) -> Result<()> {
     let Some(first) = fresh.iter().map(|record| record.line).min() else {
         return Ok(());
@@ -293,7 +312,7 @@ fn shift_lines_behind(tx: &Transaction<'_>, order_end: i64, fresh: &[&SourceReco
     Ok(())
 }
 
-/// Lets the records of lines that are appended later follow all that are stored.
+/// Makes the records of lines that are appended later follow all stored ones.
 fn update_line_shift(tx: &Transaction<'_>, source: i64, last_line: u64) -> Result<()> {
     let last: Option<i64> = tx
         .prepare_cached(&format!(
@@ -310,7 +329,7 @@ fn update_line_shift(tx: &Transaction<'_>, source: i64, last_line: u64) -> Resul
 }
 
 impl SourceRecord {
-    /// The entry of the log that the record was made of, and the record's place in it.
+    /// Returns the entry of the log that the record was made of, and the record's position in it.
     fn log_entry(&self) -> (i64, &str, i64, i64) {
         (self.session, &self.message, self.kind, self.ordinal)
     }
@@ -319,7 +338,7 @@ impl SourceRecord {
         [Some(self.id), self.alias].into_iter().flatten()
     }
 
-    /// What two records of the same text have in common.
+    /// Returns what two records with the same text have in common.
     const fn matching_key(&self) -> (i64, i64, i64, i64) {
         (self.session, self.kind, self.ordinal, self.size)
     }

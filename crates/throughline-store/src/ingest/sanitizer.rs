@@ -1,8 +1,8 @@
-//! The door: raw text in, clean text out.
+//! The sanitizer: captured text in, redacted text out.
 //!
-//! [`Incoming`] is what a stage hands to the store. [`Door::clean`] takes every string of it
-//! through the redactor, names the records, and compresses what is long. It needs no database, so
-//! several threads can do it beside the writer. The SQL functions accept only what comes out.
+//! A stage hands [`IncomingEntries`] to the store. [`Sanitizer::clean`] redacts every string in
+//! them, computes the ids of the records, and compresses the texts. It needs no database, so
+//! several threads run it beside the writer. The SQL functions accept only its output.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,21 +13,21 @@ use crate::index::terms::IndexDocument;
 use crate::texts::blocks::{BLOCK_BYTES, ZSTD_LEVEL};
 use redact::{CleanString, Fingerprint, Redactor, Secret, SessionSecrets, personal_data};
 
-/// Longer texts are compressed alone and kept once, however often they occur.
+/// Longer texts are compressed alone and stored once, however often they occur.
 const INLINE_BYTES_MAX: usize = 8 << 10;
-/// A batch with less short text than this keeps it in its rows: a block would not be worth it.
+/// A batch with less short text than this stores it in the rows: a block would save nothing.
 const BLOCKED_BYTES_MIN: usize = 1 << 10;
 
-/// Marks what looks private without being a secret.
-const SENSITIVE: &str = "sensitive";
+/// The tag of a record that looks private without being a secret.
+pub(crate) const SENSITIVE_TAG: &str = "sensitive";
 
-/// Names the rule for values of files that are never captured.
+/// The name of the redaction rule for values from files that are never captured.
 const PRIVATE_FILE: &str = "private-file";
 
-/// Recurring names that are remembered; a log has a few dozen.
+/// How many recurring names are cached after redaction; a log has a few dozen.
 const CLEAN_NAMES_MAX: usize = 1000;
 
-/// What a stage wants written.
+/// What a stage wants to store.
 #[derive(Debug, Default)]
 pub struct IncomingEntries {
     pub records: Vec<Record>,
@@ -35,7 +35,7 @@ pub struct IncomingEntries {
     pub usage: Vec<UsageEntry>,
 }
 
-/// The same, fit to be written.
+/// The same entries, redacted and ready to be written.
 #[derive(Debug)]
 pub struct CleanEntries {
     pub(crate) records: Vec<CleanRecord>,
@@ -46,7 +46,7 @@ pub struct CleanEntries {
     pub(crate) blocks: Vec<Vec<u8>>,
     /// The ids of the records, in order.
     pub ids: Vec<RecordId>,
-    /// Usage entries with a number out of range, which was clamped.
+    /// How many usage entries had a number out of range, which was clamped.
     pub clamped: usize,
 }
 
@@ -67,13 +67,14 @@ pub(crate) struct CleanRecord {
     pub metadata: Option<CleanString>,
     pub context: [CleanString; 3],
     pub content: CleanString,
-    /// What the index finds it by: made here, where threads work side by side.
+    /// The terms that the index finds the record by. They are computed here, because this runs on
+    /// several threads.
     pub terms: String,
     pub placement: TextPlacement,
     pub checksum: i64,
 }
 
-/// Where a record's text is kept.
+/// Where the text of a record is stored.
 #[derive(Debug)]
 pub(crate) enum TextPlacement {
     Row,
@@ -81,7 +82,7 @@ pub(crate) enum TextPlacement {
     Body(CompressedText),
 }
 
-/// A long text, compressed and named by its hash.
+/// A compressed long text, named by its hash.
 #[derive(Debug)]
 pub(crate) struct CompressedText {
     pub hash: [u8; 16],
@@ -104,14 +105,14 @@ pub(crate) struct CleanSession {
 #[derive(Debug)]
 pub(crate) struct CleanUsage {
     pub session: CleanString,
-    /// The key's hash: it only has to be the same again.
+    /// A hash of the usage key, which only has to be equal when the entry comes again.
     pub key: [u8; 16],
     pub model: Option<CleanString>,
     pub entry: UsageEntry,
 }
 
-/// Secrets that a session showed: what is kept of them, and the values, which earlier rows of the
-/// session may still hold.
+/// New secrets of a session: their fingerprints, and the values themselves, which rows that were
+/// stored earlier may still hold.
 #[derive(Debug)]
 pub(crate) struct CleanSecrets {
     pub session: CleanString,
@@ -119,15 +120,15 @@ pub(crate) struct CleanSecrets {
     pub fresh: Vec<Secret>,
 }
 
-/// Fetches what is known of the secrets of a session that was seen before.
+/// Loads the fingerprints of the secrets that a session has shown before.
 type FingerprintLoader<'a> = Box<dyn Fn(&SessionId) -> Vec<Fingerprint> + 'a>;
 
-/// Cleans batch after batch of one source, remembering the secrets of its sessions.
+/// Redacts the batches of one source, and remembers the secrets of its sessions.
 pub struct Sanitizer<'a> {
     redactor: &'a Redactor,
     secrets_by_session: HashMap<SessionId, SessionSecrets>,
     load_fingerprints: FingerprintLoader<'a>,
-    /// Short texts that recur, cleaned once.
+    /// Short texts that recur, after redaction.
     clean_names: HashMap<String, CleanString>,
     compressor: Option<zstd::bulk::Compressor<'static>>,
 }
@@ -141,8 +142,8 @@ impl std::fmt::Debug for Sanitizer<'_> {
 }
 
 impl CleanEntries {
-    /// Gives the records the names they had where they came from. A text may have been redacted
-    /// after it was named; by its old name it is still known for the same.
+    /// Gives imported records the ids that they had in the exporting store. A text may have been
+    /// redacted again since its id was computed, and the old id still identifies it.
     pub(crate) fn restore_ids(&mut self, ids: &[RecordId]) {
         for (record, id) in self.records.iter_mut().zip(ids) {
             let hash = blake3::hash(record.content.as_str().as_bytes());
@@ -168,8 +169,8 @@ impl<'a> Sanitizer<'a> {
         }
     }
 
-    /// Cleans a batch. A value judged secret in the last record is replaced in the first too: what
-    /// was cleaned before the value was known is cleaned again.
+    /// Redacts a batch. A value that is recognised as a secret in the last record is also replaced
+    /// in the first: records that were redacted before are then redacted again.
     pub fn clean(&mut self, incoming: IncomingEntries) -> CleanEntries {
         let mut records = incoming.records;
         let texts: Vec<_> = records
@@ -225,7 +226,7 @@ impl<'a> Sanitizer<'a> {
         }
     }
 
-    /// Notes values that must not be kept of a session, wherever it shows them.
+    /// Registers values that must not be stored for a session, wherever it shows them.
     pub fn withhold_values(&mut self, session: &SessionId, values: &[String]) {
         let seen = session_secrets(
             &mut self.secrets_by_session,
@@ -238,7 +239,7 @@ impl<'a> Sanitizer<'a> {
     }
 
     /// Redacts records that are shown before they are stored. A record that looks private gets the
-    /// tag that it would have in the store.
+    /// tag that it would get in the store.
     pub fn redact_records(&mut self, mut records: Vec<Record>) -> Vec<Record> {
         let mut known = Vec::with_capacity(records.len());
         for record in &mut records {
@@ -249,8 +250,8 @@ impl<'a> Sanitizer<'a> {
             );
             let content = std::mem::take(&mut record.content);
             let content = self.redactor.clean_owned(content, seen);
-            if content.sensitive() && !record.tags.iter().any(|tag| tag == SENSITIVE) {
-                record.tags.push(SENSITIVE.to_owned());
+            if content.sensitive() && !record.tags.iter().any(|tag| tag == SENSITIVE_TAG) {
+                record.tags.push(SENSITIVE_TAG.to_owned());
             }
             record.content = content.into_string();
             known.push(seen.new_values().len());
@@ -264,7 +265,7 @@ impl<'a> Sanitizer<'a> {
             let mut redact = |text: String| self.redactor.clean_owned(text, seen).into_string();
             record.path = record.path.take().map(&mut redact);
             record.tool = record.tool.take().map(&mut redact);
-            // A value judged secret in a later record is replaced in an earlier one too.
+            // A value that is recognised in a later record is replaced in the earlier ones too.
             if seen.new_values().len() > known {
                 let content = std::mem::take(&mut record.content);
                 record.content = self.redactor.clean_owned(content, seen).into_string();
@@ -273,12 +274,12 @@ impl<'a> Sanitizer<'a> {
         records
     }
 
-    /// Cleans a text that belongs to no session.
+    /// Redacts a text that belongs to no session.
     pub fn clean_text(&self, text: &str) -> CleanString {
         self.redactor.clean(text).into_owned()
     }
 
-    /// Cleans a text that recurs from record to record.
+    /// Redacts a text that recurs from record to record.
     fn clean_name(&mut self, text: &str) -> CleanString {
         if let Some(clean) = self.clean_names.get(text) {
             return clean.clone();
@@ -316,8 +317,8 @@ impl<'a> Sanitizer<'a> {
         let mut tags = record.tags;
         let is_personal =
             !personal_data(content.as_str(), record.context.cwd.as_deref()).is_empty();
-        if (content.sensitive() || is_personal) && !tags.iter().any(|tag| tag == SENSITIVE) {
-            tags.push(SENSITIVE.to_owned());
+        if (content.sensitive() || is_personal) && !tags.iter().any(|tag| tag == SENSITIVE_TAG) {
+            tags.push(SENSITIVE_TAG.to_owned());
         }
         let tags = (!tags.is_empty())
             .then(|| self.clean_name(&serde_json::to_string(&tags).unwrap_or_default()));
@@ -374,7 +375,7 @@ impl<'a> Sanitizer<'a> {
         })
     }
 
-    /// Moves short texts into blocks.
+    /// Moves the short texts of records into compressed blocks.
     fn pack_blocks(&mut self, records: &mut [CleanRecord]) -> Vec<Vec<u8>> {
         let is_short = |record: &&mut CleanRecord| matches!(record.placement, TextPlacement::Row);
         let total: usize = records
@@ -415,7 +416,7 @@ impl<'a> Sanitizer<'a> {
         blocks
     }
 
-    /// Cleans a piece of a source's log, line by line, with what its sessions have shown.
+    /// Redacts a piece of a log line by line, with the secrets that its sessions have shown.
     pub(crate) fn clean_log(&mut self, text: &str) -> CleanString {
         let mut sessions: Vec<_> = self
             .secrets_by_session
@@ -466,7 +467,7 @@ impl<'a> Sanitizer<'a> {
         }
     }
 
-    /// Takes out what the batch added to the sessions' secrets.
+    /// Returns the secrets that were found since the last call.
     fn take_new_secrets(&mut self) -> Vec<CleanSecrets> {
         let redactor = self.redactor;
         let ordered: BTreeMap<_, _> = self.secrets_by_session.iter_mut().collect();
@@ -486,7 +487,7 @@ impl<'a> Sanitizer<'a> {
     }
 }
 
-/// Joins a title to one line with single spaces: it is printed in tables.
+/// Joins a title to one line with single spaces, because titles are printed in tables.
 fn one_line(title: &str) -> String {
     title.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -511,7 +512,7 @@ fn truncate_hash(hash: &[u8; 32]) -> [u8; 16] {
     short
 }
 
-/// What a record's row must hash to. SQLite checks its structure, not what stands in it.
+/// Returns the checksum of a record's row. SQLite checks the structure of a page, not its content.
 pub(crate) fn record_checksum(id: RecordId, content: &[u8; 32]) -> i64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(id.as_bytes());

@@ -1,4 +1,5 @@
-//! What is kept of the secrets a session showed, and the cleaning of rows that hold one.
+//! Fingerprints of the secrets that sessions have shown, and removing a secret from rows that were
+//! stored before it was recognised.
 
 use aho_corasick::AhoCorasick;
 use memory::SessionId;
@@ -17,7 +18,7 @@ use crate::texts::logs::LogPiece;
 use redact::{Fingerprint, Redactor, Secret, SessionSecrets};
 
 impl Store {
-    /// Returns what is known of a session's secrets.
+    /// Returns the fingerprints of a session's secrets.
     pub(crate) fn fingerprints(&self, session: &SessionId) -> Result<Vec<Fingerprint>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -36,8 +37,8 @@ impl Store {
     }
 }
 
-/// Keeps the fingerprints of a session's secrets, and takes the values out of the rows that were
-/// written before they were known for what they are.
+/// Stores the fingerprints of new secrets, and removes their values from rows that were written
+/// before.
 pub(crate) fn record_secrets(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -76,7 +77,7 @@ pub(crate) fn record_secrets(
     Ok(())
 }
 
-/// Notes a piece of a log for the sessions whose log it is.
+/// Adds a piece of a log to the filters of the sessions that it belongs to.
 pub(crate) fn add_piece_to_filters(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -102,7 +103,7 @@ pub(crate) fn add_piece_to_filters(
     Ok(())
 }
 
-/// Values that are taken out of a session's stored text, looked for in one pass over each text.
+/// Secret values that are searched for in one pass over each stored text of a session.
 pub(crate) struct SecretMatcher<'r> {
     pub redactor: &'r Redactor,
     pub seen: SessionSecrets,
@@ -118,14 +119,15 @@ impl<'r> SecretMatcher<'r> {
         }
     }
 
-    /// Says whether a text holds one of the values. Without an automaton every text is cleaned.
-    pub fn matches(&self, text: &str) -> bool {
+    /// Says whether a text holds one of the values. Without an automaton every text is redacted.
+    pub(crate) fn matches(&self, text: &str) -> bool {
         let automaton = self.automaton.as_ref();
         automaton.is_none_or(|automaton| automaton.is_match(text))
     }
 }
 
-/// Takes values out of a session's records and logs, and calls `read` with every text that is left.
+/// Removes the values from the records and logs of a session, and calls `read` with every text
+/// before that.
 fn scrub_session(
     tx: &Transaction<'_>,
     writer: &mut WriterState,

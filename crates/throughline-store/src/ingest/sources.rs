@@ -1,44 +1,46 @@
-//! Sources: the agents' files, how far each was read, and how we know it again.
+//! Sources: the agents' files, how far each was read, and how a file is recognised.
 
 use std::collections::HashMap;
 
 use memory::{Flavor, SessionId};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
+use crate::columns::columns;
 use crate::error::Result;
 use crate::ingest::writer::CommitMode;
 use crate::lifecycle::forget::{LineNumbers, Needles};
 use crate::{Store, Ticket};
 use redact::CleanString;
 
-/// Lines passed over that are kept by number; the rest are only counted.
+/// How many skipped lines are stored with their number; the rest are only counted.
 const SKIPS_KEPT_MAX: usize = 100;
 
-/// A source with as many sessions is a database or a history of prompts, not the copy of a log.
+/// A source with this many sessions is a database or a history of prompts, not a copy of a log.
 const SESSIONS_OF_A_LOG_MAX: i64 = 16;
 
 /// How far a file was read, and what it looked like then.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Cursor {
-    /// Hash of the path: what names a file must not depend on the redactor.
+    /// A hash of the path. The identity of a file must not depend on the redactor, which changes
+    /// paths.
     pub key: [u8; 16],
     pub identity: SourceIdentity,
-    /// Everything before it was read.
+    /// Everything before this byte was read.
     pub offset: u64,
     pub line: u64,
-    /// Hashes of the first and the last block before `offset`: a file that still has them has
-    /// grown, any other was rewritten.
+    /// Hashes of the first and the last block before `offset`. A file that still has both has
+    /// grown; any other file was rewritten.
     pub head: [u8; 16],
     pub tail: [u8; 16],
-    /// Everything before it is in the archive.
+    /// Everything before this byte is in the archive.
     pub archived: u64,
-    /// Nothing was left open when it was read.
+    /// No entry was left incomplete at the end of the file.
     pub complete: bool,
     pub gone: bool,
     pub state: Option<String>,
 }
 
-/// What the file system says of a file. While it is the same, so is the file.
+/// The file system's identity of a file. While it stays the same, the file is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SourceIdentity {
     pub device: u64,
@@ -48,14 +50,14 @@ pub struct SourceIdentity {
     pub ctime_ns: i64,
 }
 
-/// The fingerprint of no text: a source whose cursor has it is read from its start.
+/// The head that no file has: a source with it is read from its start.
 pub const UNREAD_HEAD: [u8; 16] = [0xff; 16];
 
-/// Stands for the path of a source of which nothing may be kept. A source of which something was
-/// kept before keeps its path.
+/// Stands for the path of a source that may not be captured. A source that was captured before
+/// keeps its path.
 pub const NOT_CAPTURED: &str = "(not captured)";
 
-/// A cursor to be written with what was read up to it.
+/// A redacted cursor, written together with the batch before it.
 #[derive(Debug)]
 pub(crate) struct CleanCursor {
     pub cursor: Cursor,
@@ -66,7 +68,7 @@ pub(crate) struct CleanCursor {
     pub unknown: Vec<(CleanString, u64)>,
 }
 
-/// A file of an agent as the doctor sees it.
+/// A source as `doctor` reports it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct SourceReport {
     pub flavor: Flavor,
@@ -81,8 +83,7 @@ impl Store {
     /// Returns the cursors of all sources by key.
     pub fn cursors(&self) -> Result<HashMap<[u8; 16], Cursor>> {
         self.read(|connection| {
-            let mut statement =
-                connection.prepare_cached(&format!("{CURSOR_SELECT} FROM sources"))?;
+            let mut statement = connection.prepare_cached(&select_cursors(""))?;
             let rows = statement.query_map([], read_cursor)?;
             rows.map(|cursor| Ok(cursor.map(|cursor| (cursor.key, cursor))?))
                 .collect()
@@ -92,8 +93,7 @@ impl Store {
     /// Returns the cursors of these sources by key.
     pub fn cursors_of(&self, keys: &[[u8; 16]]) -> Result<HashMap<[u8; 16], Cursor>> {
         self.read(|connection| {
-            let mut statement = connection
-                .prepare_cached(&format!("{CURSOR_SELECT} FROM sources WHERE key = ?1"))?;
+            let mut statement = connection.prepare_cached(&select_cursors("WHERE key = ?1"))?;
             let mut cursors = HashMap::new();
             for key in keys {
                 let found = statement.query_row([key], read_cursor).optional()?;
@@ -103,7 +103,7 @@ impl Store {
         })
     }
 
-    /// Returns where the log of a session lies, the last one read where there are several.
+    /// Returns the path of a session's log; the one that changed last where there are several.
     pub fn session_log_path(&self, session: &SessionId) -> Result<Option<String>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -117,7 +117,7 @@ impl Store {
         })
     }
 
-    /// Returns where a source lies.
+    /// Returns the path of a source.
     pub fn source_path(&self, key: [u8; 16]) -> Result<Option<String>> {
         self.read(|connection| {
             let mut statement =
@@ -126,7 +126,7 @@ impl Store {
         })
     }
 
-    /// Marks sources whose files are no longer there. Their records stay.
+    /// Marks sources whose files no longer exist. Their records stay.
     pub fn mark_sources_gone(&self, keys: Vec<[u8; 16]>) -> Ticket<()> {
         self.writer()
             .submit(keys.len(), CommitMode::Immediate, move |tx, _| {
@@ -143,7 +143,7 @@ impl Store {
             })
     }
 
-    /// Lists sources that are gone or of which something was passed over.
+    /// Lists the sources that are gone or had lines skipped.
     pub fn sources_with_problems(&self) -> Result<Vec<SourceReport>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -165,30 +165,53 @@ impl Store {
         })
     }
 
-    /// Returns how often each unknown kind of entry was met, by agent.
+    /// Returns how often each unknown kind of entry occurred, by agent.
     pub fn unknown_entry_kinds(&self) -> Result<Vec<(String, String, u64)>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT s.flavor, d.kind, sum(d.count) FROM drift d JOIN sources s ON s.id = d.source
+                "SELECT s.flavor, d.kind, sum(d.count) FROM drift d
+                 JOIN sources s ON s.id = d.source
                  GROUP BY s.flavor, d.kind ORDER BY 3 DESC, 1, 2",
             )?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            let rows =
+                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
 }
 
-const CURSOR_SELECT: &str =
-    "SELECT key, device, inode, size, mtime, ctime, offset, line, head, tail,
-    archived, settled, gone, state, forgotten";
+columns! {
+    mod col {
+        key: "key",
+        device: "device",
+        inode: "inode",
+        size: "size",
+        mtime: "mtime",
+        ctime: "ctime",
+        offset: "offset",
+        line: "line",
+        head: "head",
+        tail: "tail",
+        archived: "archived",
+        settled: "settled",
+        gone: "gone",
+        state: "state",
+        forgotten: "forgotten",
+    }
+}
+
+/// Returns the query for cursors with a condition.
+fn select_cursors(condition: &str) -> String {
+    format!("SELECT {} FROM sources {condition}", col::SQL)
+}
 
 fn read_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     let cursor = read_stored_cursor(row)?;
-    if !row.get::<_, bool>(14)? {
+    if !row.get::<_, bool>(col::forgotten)? {
         return Ok(cursor);
     }
-    // Of a file that holds only what was forgotten nothing is kept to go on from: should it change,
-    // it is read from its start, so that its session is known for what it is.
+    // Nothing is stored of a file that holds only forgotten sessions. If it changes, it is read
+    // from its start, so that its session is recognised as forgotten.
     Ok(Cursor {
         key: cursor.key,
         identity: cursor.identity,
@@ -201,26 +224,26 @@ fn read_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
 
 fn read_stored_cursor(row: &Row<'_>) -> rusqlite::Result<Cursor> {
     Ok(Cursor {
-        key: row.get(0)?,
+        key: row.get(col::key)?,
         identity: SourceIdentity {
-            device: row.get::<_, i64>(1)?.cast_unsigned(),
-            inode: row.get::<_, i64>(2)?.cast_unsigned(),
-            size: row.get(3)?,
-            mtime_ns: row.get(4)?,
-            ctime_ns: row.get(5)?,
+            device: row.get::<_, i64>(col::device)?.cast_unsigned(),
+            inode: row.get::<_, i64>(col::inode)?.cast_unsigned(),
+            size: row.get(col::size)?,
+            mtime_ns: row.get(col::mtime)?,
+            ctime_ns: row.get(col::ctime)?,
         },
-        offset: row.get(6)?,
-        line: row.get(7)?,
-        head: row.get(8)?,
-        tail: row.get(9)?,
-        archived: row.get(10)?,
-        complete: row.get(11)?,
-        gone: row.get(12)?,
-        state: row.get(13)?,
+        offset: row.get(col::offset)?,
+        line: row.get(col::line)?,
+        head: row.get(col::head)?,
+        tail: row.get(col::tail)?,
+        archived: row.get(col::archived)?,
+        complete: row.get(col::settled)?,
+        gone: row.get(col::gone)?,
+        state: row.get(col::state)?,
     })
 }
 
-/// Returns a source's number, making its row when there is none.
+/// Returns the number of a source, inserting its row when there is none.
 pub(crate) fn find_or_insert_source(
     tx: &Transaction<'_>,
     clean: &CleanCursor,
@@ -246,8 +269,8 @@ pub(crate) fn find_or_insert_source(
         )?)
 }
 
-/// Returns the number of a log that came with an import: a source of its own, so that the file
-/// that lies at its path on this machine is another one.
+/// Returns the number of an imported log. It is a source of its own, because the file at the same
+/// path on this machine is another one.
 pub(crate) fn find_or_insert_imported(
     tx: &Transaction<'_>,
     flavor: Flavor,
@@ -284,7 +307,7 @@ pub(crate) fn find_swept_source(
         .optional()?)
 }
 
-/// Lets the other sources of a vanished source's sessions be read again.
+/// Makes the next sweep read the other sources of a vanished source's sessions again.
 fn reread_copies(tx: &Transaction<'_>, id: i64) -> Result<()> {
     let mut statement =
         tx.prepare_cached("SELECT session FROM source_sessions WHERE source = ?1")?;
@@ -297,8 +320,8 @@ fn reread_copies(tx: &Transaction<'_>, id: i64) -> Result<()> {
     Ok(())
 }
 
-/// Lets the other sources of a session be read again from their start, because they may hold
-/// records that `source` has lost. Says whether there are any.
+/// Makes the next sweep read the other sources of a session from their start, because they may hold
+/// records that `source` has lost. Returns whether there are any.
 pub(crate) fn reread_others(tx: &Transaction<'_>, session: i64, source: i64) -> Result<bool> {
     let mut statement = tx.prepare_cached(
         "SELECT f.id FROM source_sessions x JOIN sources f ON f.id = x.source
@@ -315,7 +338,7 @@ pub(crate) fn reread_others(tx: &Transaction<'_>, session: i64, source: i64) -> 
     Ok(!others.is_empty())
 }
 
-/// Says whether a session is linked to any source.
+/// Returns a source that a session is linked to.
 pub(crate) fn source_of_session(tx: &Transaction<'_>, session: i64) -> Result<Option<i64>> {
     let sql = "SELECT source FROM source_sessions WHERE session = ?1 ORDER BY source LIMIT 1";
     Ok(tx
@@ -324,24 +347,26 @@ pub(crate) fn source_of_session(tx: &Transaction<'_>, session: i64) -> Result<Op
         .optional()?)
 }
 
-/// Says whether a source's cursor is this one; `None` for a source that was never read.
+/// Says whether the stored cursor of a source is this one; `None` for a source that was never read.
 pub(crate) fn cursor_matches(
     tx: &Transaction<'_>,
     key: &[u8; 16],
     expected: Option<&Cursor>,
 ) -> Result<bool> {
-    let mut statement =
-        tx.prepare_cached(&format!("{CURSOR_SELECT} FROM sources WHERE key = ?1"))?;
+    let mut statement = tx.prepare_cached(&select_cursors("WHERE key = ?1"))?;
     let found = statement
-        .query_row([key], |row| Ok((read_stored_cursor(row)?, row.get(14)?)))
+        .query_row([key], |row| {
+            Ok((read_stored_cursor(row)?, row.get(col::forgotten)?))
+        })
         .optional()?;
     let found = match found {
-        // Nothing of it is written, so nobody can be overtaken.
+        // Nothing of a hidden source is written, so no other process can be overtaken.
         Some((_, true)) => return Ok(true),
         Some((cursor, _)) => Some(cursor),
         None => None,
     };
-    // What the door or a look for vanished files changes says nothing of who read it.
+    // `state` changes by redaction and `gone` by the search for vanished files; neither says that
+    // another process has read the source.
     let place = |cursor: &Cursor| Cursor {
         state: None,
         gone: false,
@@ -390,10 +415,10 @@ pub(crate) fn advance_cursor(tx: &Transaction<'_>, id: i64, clean: &CleanCursor)
     Ok(())
 }
 
-/// Stands for the path of a source that holds only what was forgotten.
+/// Stands for the path of a source that holds only forgotten sessions.
 const HIDDEN_PATH: &str = "(forgotten)";
 
-/// Hides what a source is called and how far it was read, when its last session is forgotten.
+/// Removes the path and the position of a source whose last session was forgotten.
 pub(crate) fn hide(tx: &Transaction<'_>, id: i64) -> Result<()> {
     reset_diagnostics(tx, id)?;
     tx.prepare_cached("UPDATE sources SET path = ?2, state = NULL, forgotten = 1 WHERE id = ?1")?
@@ -403,13 +428,13 @@ pub(crate) fn hide(tx: &Transaction<'_>, id: i64) -> Result<()> {
     Ok(())
 }
 
-/// Says whether a source held only what was forgotten when it was last read.
+/// Says whether a source held only forgotten sessions when it was last read.
 pub(crate) fn is_hidden(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sources WHERE key = ?1 AND forgotten)";
     Ok(tx.prepare_cached(sql)?.query_row([key], |row| row.get(0))?)
 }
 
-/// Says whether a source belongs to a session that stays, or its log is kept for other reasons.
+/// Says whether a source belongs to another session, or its log is archived.
 pub(crate) fn is_used_elsewhere(tx: &Transaction<'_>, key: &[u8; 16]) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sources f WHERE key = ?1 AND (
         EXISTS (SELECT 1 FROM source_sessions WHERE source = f.id)
@@ -423,7 +448,7 @@ pub(crate) fn unhide(tx: &Transaction<'_>, id: i64) -> Result<()> {
     Ok(())
 }
 
-/// Takes forgotten texts out of what an adapter wants to remember.
+/// Blanks forgotten texts in the state that an adapter stored.
 pub(crate) fn blank_state(tx: &Transaction<'_>, id: i64, needles: &Needles) -> Result<()> {
     let sql = "SELECT state FROM sources WHERE id = ?1";
     let state: Option<String> = tx.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
@@ -434,7 +459,7 @@ pub(crate) fn blank_state(tx: &Transaction<'_>, id: i64, needles: &Needles) -> R
     Ok(())
 }
 
-/// Forgets what a source's lines looked like, before it is read again from its start.
+/// Deletes the skipped lines and unknown kinds of a source that is read again from its start.
 pub(crate) fn reset_diagnostics(tx: &Transaction<'_>, id: i64) -> Result<()> {
     tx.prepare_cached("UPDATE sources SET skipped = 0 WHERE id = ?1")?
         .execute([id])?;
@@ -445,7 +470,7 @@ pub(crate) fn reset_diagnostics(tx: &Transaction<'_>, id: i64) -> Result<()> {
     Ok(())
 }
 
-/// Lets a source be read again from its start, as one that was interrupted on its first reading is.
+/// Resets the cursor of a source, so that the next sweep reads it from its start.
 pub(crate) fn reset_cursor(tx: &Transaction<'_>, id: i64) -> Result<()> {
     tx.prepare_cached(
         "UPDATE sources SET device = 0, inode = 0, size = 0, mtime = 0, ctime = 0, offset = 0,
@@ -456,7 +481,7 @@ pub(crate) fn reset_cursor(tx: &Transaction<'_>, id: i64) -> Result<()> {
     Ok(())
 }
 
-/// Links a session to a source that names it, and says whether the link is new.
+/// Links a session to a source, and says whether the link is new.
 pub(crate) fn link_session(tx: &Transaction<'_>, source: i64, session: i64) -> Result<bool> {
     let linked = tx
         .prepare_cached("INSERT OR IGNORE INTO source_sessions (source, session) VALUES (?1, ?2)")?

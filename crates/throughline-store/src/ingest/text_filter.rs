@@ -1,53 +1,54 @@
-//! Which byte sequences the stored text of a session holds, roughly.
+//! Bloom filters over the stored text of sessions.
 //!
-//! A value that turns out to be a secret must be taken out of the rows that were written before. Reading all
-//! of a session's text for each new secret makes a long session quadratic, and hardly ever finds
-//! anything: a secret is mostly new when it is first recognised. A [`TextFilter`] answers without reading;
-//! it may say yes where the text does not hold the value, never no where it does.
+//! A value that is recognised as a secret must be removed from rows that were written before.
+//! Reading all text of a session for each new secret makes a long session quadratic, and hardly
+//! ever finds anything: mostly the first occurrence of a secret is recognised. A [`TextFilter`]
+//! answers without reading. It may report a value that the text does not hold, but it never misses
+//! one.
 
 use std::collections::HashMap;
 
-/// The length of the sequences that are remembered. No value that recurs is shorter.
+/// The length of the byte sequences in the filter. No secret that is searched for is shorter.
 const SEQUENCE_BYTES: usize = 7;
-/// One of so many sequences is remembered, chosen by its content.
+/// One of this many sequences is added, chosen by its content.
 const SAMPLE_RATE: u64 = 4;
-/// A power of two: one mebibyte for each session.
+/// One mebibyte per session. It must be a power of two.
 const FILTER_BITS: usize = 8 << 20;
-/// Sessions beyond these are read again instead.
+/// How many sessions have a filter; the text of further sessions is read instead.
 const SESSIONS_MAX: usize = 16;
 
-/// The filters of the sessions that the writer has met a secret of.
+/// The filters of the sessions in which the writer has seen a secret.
 #[derive(Debug, Default)]
 pub(crate) struct TextFilters {
     sessions: HashMap<i64, TextFilter>,
 }
 
 impl TextFilters {
-    pub fn get(&self, session: i64) -> Option<&TextFilter> {
+    pub(crate) fn get(&self, session: i64) -> Option<&TextFilter> {
         self.sessions.get(&session)
     }
 
-    /// Keeps a filter that holds all the text a session has in the store.
-    pub fn insert(&mut self, session: i64, filter: TextFilter) {
+    /// Stores a filter that covers all stored text of a session.
+    pub(crate) fn insert(&mut self, session: i64, filter: TextFilter) {
         if self.sessions.len() >= SESSIONS_MAX {
             self.sessions.clear();
         }
         self.sessions.insert(session, filter);
     }
 
-    /// Notes a text that was written for a session.
-    pub fn add(&mut self, session: i64, text: &str) {
+    /// Adds a text that was written for a session.
+    pub(crate) fn add(&mut self, session: i64, text: &str) {
         if let Some(filter) = self.sessions.get_mut(&session) {
             filter.add(text);
         }
     }
 
-    /// Drops a session's filter: the session got text that the filter does not know.
-    pub fn forget(&mut self, session: i64) {
+    /// Drops the filter of a session that got text which the filter does not cover.
+    pub(crate) fn forget(&mut self, session: i64) {
         self.sessions.remove(&session);
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.sessions.is_empty()
     }
 }
@@ -67,19 +68,19 @@ impl Default for TextFilter {
 }
 
 impl TextFilter {
-    pub fn add(&mut self, text: &str) {
+    pub(crate) fn add(&mut self, text: &str) {
         for bit in sampled_bits(text.as_bytes()) {
             self.bits[bit / 64] |= 1 << (bit % 64);
         }
     }
 
     /// Says whether the text may hold the value.
-    pub fn may_hold(&self, value: &str) -> bool {
+    pub(crate) fn may_hold(&self, value: &str) -> bool {
         sampled_bits(value.as_bytes()).all(|bit| self.bits[bit / 64] >> (bit % 64) & 1 == 1)
     }
 }
 
-/// The bits of the sequences that are remembered.
+/// Returns the bits of the sampled sequences.
 fn sampled_bits(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     bytes.windows(SEQUENCE_BYTES).filter_map(|sequence| {
         let mut word = [0; 8];

@@ -1,9 +1,9 @@
-//! The one writer: a thread that owns the writing connection.
+//! The writer: the one thread that owns the writing connection.
 //!
-//! Work is queued, run in groups inside one transaction, and acknowledged when that transaction
-//! is on disk. When a piece of work fails, the group is rolled back and the others run again
-//! without it. (A savepoint around each would be simpler, but the search index writes out what it
-//! has gathered at every one of them.)
+//! Jobs are queued, run in groups inside one transaction, and acknowledged when that transaction is
+//! on disk. When a job fails, the group is rolled back and the other jobs run again without it. A
+//! savepoint around each job would be simpler, but FTS5 writes out its pending terms at every
+//! savepoint.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -20,13 +20,13 @@ use crate::error::{Error, Result};
 use crate::lifecycle::forget::traces;
 use crate::open::connection;
 
-/// How many pieces of work may wait. Each holds a batch of records, so this bounds memory.
+/// How many jobs may be queued. Each holds a batch of records, so this bounds memory.
 const QUEUE_MAX: usize = 8;
-/// How much work shares a commit, in records.
+/// How much work shares a commit, counted in records.
 const GROUP_WEIGHT_MAX: usize = 3_000;
 
-/// What the writer keeps at hand: the numbers that names have in the tables, asked for once each,
-/// and the texts that wait for the index.
+/// What the writer keeps between jobs: the ids of names in the tables, and changes that wait for
+/// the index.
 #[derive(Debug, Default)]
 pub(crate) struct WriterState {
     pub sessions: HashMap<String, crate::records::sessions::SessionRef>,
@@ -39,15 +39,15 @@ pub(crate) struct WriterState {
 }
 
 impl WriterState {
-    /// Drops the numbers, some of which are no longer true. What waits for the index still waits.
-    pub fn clear_ids(&mut self) {
+    /// Drops the cached ids after rows were deleted. Pending changes of the index stay.
+    pub(crate) fn clear_ids(&mut self) {
         self.sessions.clear();
         self.contexts.clear();
         self.workspaces.clear();
     }
 }
 
-/// May be run again after a rollback, so it gives up nothing it holds.
+/// A job must be re-runnable, because a rollback replays it: it must not consume what it captures.
 type WriteWork = Box<dyn Fn(&Transaction<'_>, &mut WriterState) -> Result<()> + Send>;
 
 struct WriteJob {
@@ -57,22 +57,22 @@ struct WriteJob {
     done: Sender<Result<()>>,
 }
 
-/// Whether a write is worth a commit of its own.
+/// When a write is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommitMode {
-    /// Somebody waits for it.
+    /// At once, because the caller waits for it.
     Immediate,
-    /// More of its kind is coming; it may wait a moment to share a commit.
+    /// Together with others that follow within [`GROUP_WAIT`].
     Grouped,
 }
 
-/// How long bulk writes wait for each other.
+/// How long a group waits for the next job.
 const GROUP_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(crate) struct Writer {
     running: Mutex<Option<WriterThread>>,
-    /// Where nothing runs yet, whether something may.
+    /// Whether a writer that is not running may be started.
     may_start: bool,
     path: PathBuf,
 }
@@ -83,7 +83,7 @@ struct WriterThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A write that is under way.
+/// A queued write.
 #[derive(Debug)]
 pub struct Ticket<T> {
     done: Receiver<Result<()>>,
@@ -96,7 +96,7 @@ impl<T> Ticket<T> {
         self.outcome(self.done.recv().unwrap_or(Err(Error::WriterStopped)))
     }
 
-    /// Returns the outcome if it is known already; once only.
+    /// Returns the outcome if the write is finished. The outcome can be taken once.
     pub fn poll(&self) -> Option<Result<T>> {
         match self.done.try_recv() {
             Ok(done) => Some(self.outcome(done)),
@@ -113,7 +113,7 @@ impl<T> Ticket<T> {
 }
 
 impl Writer {
-    pub fn start(path: &Path, key: Option<&EncryptionKey>) -> Result<Self> {
+    pub(crate) fn start(path: &Path, key: Option<&EncryptionKey>) -> Result<Self> {
         let running = WriterThread::start(path, key)?;
         Ok(Self {
             running: Mutex::new(Some(running)),
@@ -122,8 +122,9 @@ impl Writer {
         })
     }
 
-    /// Starts the writer of a plain store when there is something to write: most who ask never write.
-    pub fn lazy(path: &Path) -> Self {
+    /// Returns a writer for an unencrypted store that starts with the first job: most callers never
+    /// write.
+    pub(crate) fn lazy(path: &Path) -> Self {
         Self {
             running: Mutex::new(None),
             may_start: true,
@@ -131,8 +132,8 @@ impl Writer {
         }
     }
 
-    /// Stands in for the writer of a store that is only read.
-    pub fn read_only(path: &Path) -> Self {
+    /// Returns a writer that rejects every job.
+    pub(crate) fn read_only(path: &Path) -> Self {
         Self {
             may_start: false,
             ..Self::lazy(path)
@@ -153,8 +154,8 @@ impl Writer {
         jobs.ok_or(Error::WriterStopped)
     }
 
-    /// Queues work; blocks while the queue is full.
-    pub fn submit<T: Send + 'static>(
+    /// Queues a job, and blocks while the queue is full.
+    pub(crate) fn submit<T: Send + 'static>(
         &self,
         weight: usize,
         hurry: CommitMode,
@@ -170,7 +171,8 @@ impl Writer {
         });
         match self.job_sender() {
             Ok(jobs) => {
-                // A writer that is gone drops the job, and with it `done`: the ticket then says so.
+                // A stopped writer drops the job and with it `done`, which the ticket reports as an
+                // error.
                 let _gone = jobs.send(WriteJob {
                     work,
                     weight,
@@ -199,7 +201,7 @@ impl WriterThread {
             .spawn(move || {
                 resume_forgetting(&mut connection, &store);
                 if run_jobs(&mut connection, &queue, &store).is_continue() {
-                    // Leaves a small side file behind; an error only means somebody still reads.
+                    // This only shrinks a side file, and it fails while another process reads.
                     let _busy = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
                 }
             })
@@ -220,11 +222,11 @@ impl Drop for WriterThread {
     }
 }
 
-/// Keeps the write-ahead log short. A reader that stays keeps it from being emptied, and it is tried again when
-/// the log has grown some more.
+/// Truncates the write-ahead log when it is too large. While a reader prevents that, the next
+/// attempt waits until the log has grown further.
 #[derive(Debug)]
 struct WalLimiter {
-    /// The size at which it is tried.
+    /// The size of the log at which the next attempt is made.
     limit_bytes: u64,
 }
 
@@ -245,7 +247,7 @@ impl WalLimiter {
     }
 }
 
-/// Removes what a process that was stopped while forgetting has left.
+/// Removes the traces that a process has left which was stopped while it forgot something.
 fn resume_forgetting(connection: &mut Connection, store: &Path) {
     let went_on = match traces::is_pending(connection) {
         Ok(false) => return,
@@ -257,9 +259,9 @@ fn resume_forgetting(connection: &mut Connection, store: &Path) {
     }
 }
 
-/// Does what is queued, until nobody is left to queue anything or the disk fails. After a failed
-/// write or sync nobody knows what is on disk but who reads it anew: the connection is given up,
-/// what was acknowledged is in the log, and the rest has failed.
+/// Runs queued jobs until all senders are dropped or the disk fails. After a failed write or sync
+/// only a new connection knows what is on disk, so this one is given up: acknowledged jobs are in
+/// the log, and all others have failed.
 fn run_jobs(
     connection: &mut Connection,
     queue: &Receiver<WriteJob>,
@@ -275,8 +277,8 @@ fn run_jobs(
         let mut outcome = run_group(connection, &mut writer, &mut jobs, Some(queue));
         while let Err((error, at)) = outcome {
             writer = WriterState::default();
-            // A commit that failed takes everyone with it, and so does the disk; a piece of work
-            // only itself.
+            // A failed commit and a failing disk concern the whole group; any other error only the
+            // job that raised it.
             let at = at.filter(|_| !error.is_disk_failure() && !error.is_disk_full());
             let alone = at.unwrap_or(0);
             let everyone = if at.is_some() { 1 } else { jobs.len() };
@@ -297,11 +299,11 @@ fn run_jobs(
             .map(|(job, error)| (job, Err(error)))
             .chain(done)
         {
-            // Nobody waits for this write any more; what became of it is on disk all the same.
+            // The caller may have dropped its ticket; the result is on disk all the same.
             let _unwatched = job.done.send(result);
         }
         if let Some(error) = disk {
-            // Whoever comes later hears of it too, and nobody waits for an answer that never comes.
+            // Jobs that are queued later get the same error, so that no caller waits forever.
             for job in queue {
                 let _unwatched = job.done.send(Err(error.clone()));
             }
@@ -312,8 +314,8 @@ fn run_jobs(
     ControlFlow::Continue(())
 }
 
-/// Runs the jobs, and those that wait in the queue, in one transaction. Fails with the error and,
-/// where it was a job's own, which job's.
+/// Runs jobs, and those that are queued meanwhile, in one transaction. On failure, returns the
+/// error and the index of the job that raised it, if it was a job.
 fn run_group(
     connection: &mut Connection,
     writer: &mut WriterState,
@@ -341,7 +343,7 @@ fn run_group(
     transaction.commit().map_err(|error| (error.into(), None))
 }
 
-/// Returns a job that may share the commit of these.
+/// Returns the next job for the same commit, if there is one.
 fn next_job(queue: &Receiver<WriteJob>, jobs: &[WriteJob]) -> Option<WriteJob> {
     if jobs.iter().all(|job| job.mode == CommitMode::Grouped) {
         queue.recv_timeout(GROUP_WAIT).ok()
@@ -350,7 +352,7 @@ fn next_job(queue: &Receiver<WriteJob>, jobs: &[WriteJob]) -> Option<WriteJob> {
     }
 }
 
-/// Takes the write lock, and drops the remembered numbers when another process has written.
+/// Takes the write lock, and drops the cached ids when another process has written.
 fn begin_transaction<'a>(
     connection: &'a mut Connection,
     writer: &mut WriterState,

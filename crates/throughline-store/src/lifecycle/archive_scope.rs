@@ -1,7 +1,7 @@
-//! Archived logs under today's scope.
+//! Applying today's capture scope to archived logs.
 //!
-//! Older versions archived whole logs: with the text of files that are never captured, and with the
-//! sessions of denied workspaces. Each store is looked through once.
+//! Older versions archived whole logs, with the text of files that are never captured and with the
+//! sessions of denied workspaces. Each store is scanned once.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, Transaction};
@@ -15,10 +15,10 @@ use crate::lifecycle::maintenance;
 use crate::portable::ImportScope;
 use crate::texts::logs::{self, TextLocation};
 
-/// Names the chore; a new rule that old archives must obey gets a new name.
+/// The name of the task. A new rule for old archives gets a new name.
 const SCRUB_TASK: &str = "archive-scope-1";
 
-/// What was done to the archive.
+/// How many pieces of archived logs were changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScrubReport {
     /// Pieces that were rewritten.
@@ -27,7 +27,7 @@ pub struct ScrubReport {
     pub erased: usize,
 }
 
-/// What one source's pieces become.
+/// The new texts of one source's pieces.
 #[derive(Debug, Default)]
 struct SourceChange {
     source: i64,
@@ -98,7 +98,7 @@ fn plan_source_change(
         let Some(text) = logs::readable_text(connection, &old)? else {
             continue;
         };
-        // A log without a session was archived although its workspace is denied, or is a history.
+        // A log without a session belongs to a denied workspace, or it is a history of prompts.
         if !is_captured && !scope.allows_log(&text) {
             change.is_denied = true;
             return Ok(change);
@@ -119,7 +119,8 @@ fn apply_source_change(tx: &Transaction<'_>, change: &SourceChange) -> Result<Sc
         return Ok(scrub);
     }
     for (old, text) in &change.texts {
-        // It may have been packed or forgotten since it was read; then the piece is another one.
+        // The piece may have been packed or forgotten since it was read, and then it is another
+        // one.
         let now = logs::text_locations(tx, "source = ?1", &[&change.source])?;
         let Some(new) = logs::compress_text(text).filter(|_| now.contains(old)) else {
             continue;

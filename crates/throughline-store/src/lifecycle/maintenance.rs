@@ -1,7 +1,7 @@
-//! Work that is due now and then: packing old sessions every week, merging facts that say the same
-//! every month, clearing out what nothing refers to every year.
+//! Periodic maintenance: packing old sessions every week, merging equal facts every month, deleting
+//! unreferenced rows every year.
 //!
-//! Each chore notes when it was done, so that whoever wakes it may do so as often as they like.
+//! Each task records when it ran, so that callers may ask for due tasks as often as they like.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,22 +15,22 @@ use crate::error::Result;
 use crate::ingest::writer::{CommitMode, WriterState};
 use crate::texts::packs::PackReport;
 
-/// Sessions are packed when nothing has happened in them for this long.
+/// A session without activity for this long is packed.
 pub const PACKED_AFTER: SignedDuration = SignedDuration::from_hours(24 * 30);
-/// Facts that another has replaced are history for this long.
+/// Superseded facts are kept for this long.
 const HISTORY_RETENTION: SignedDuration = SignedDuration::from_hours(24 * 365);
-/// The note that `delete_after` left some sessions for another day.
+/// The entry in the table of tasks which says that `delete_after` has postponed some sessions.
 pub(crate) const AGE_HELD_BACK_TASK: &str = "age_held_back";
 
-/// A recurring piece of work.
+/// A periodic task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaintenanceTask {
-    /// Pack the sessions of more than a month ago.
+    /// Pack the sessions without activity for a month.
     Archive,
     /// Merge facts that say the same.
     Consolidate,
-    /// Delete what nothing refers to.
+    /// Delete rows that nothing refers to.
     CleanUp,
 }
 
@@ -54,21 +54,21 @@ impl MaintenanceTask {
     }
 }
 
-/// What housekeeping did.
+/// What maintenance did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MaintenanceReport {
     pub done: Vec<MaintenanceTask>,
     pub packed: PackReport,
-    /// Facts that were merged into others.
+    /// How many facts were merged into others.
     pub merged_facts: usize,
-    /// Rows that nothing referred to.
+    /// How many unreferenced rows were deleted.
     pub cleared: usize,
 }
 
 impl Store {
-    /// Does the chores that are due. A chore that is interrupted is due again. Sessions are packed
-    /// when nothing has happened in them for a month, and digested ones at the latest `raw_max_age`
-    /// after they were captured.
+    /// Runs the tasks that are due. An interrupted task is due again. Sessions are packed after a
+    /// month without activity, and digested ones at the latest `raw_max_age` after they were
+    /// captured.
     pub fn run_due_tasks(
         &self,
         now: Timestamp,
@@ -100,7 +100,7 @@ impl Store {
         Ok(house)
     }
 
-    /// Returns the chores that are due.
+    /// Returns the tasks that are due.
     pub fn due_tasks(&self, now: Timestamp) -> Result<Vec<MaintenanceTask>> {
         self.read(|connection| {
             let mut due = Vec::new();
@@ -113,15 +113,15 @@ impl Store {
         })
     }
 
-    /// Merges facts of one workspace, kind and trust whose words are the same, and returns how many
-    /// were merged. The older stays; the other is marked as replaced by it. Pins are left alone.
+    /// Merges facts of the same workspace, kind and trust with the same words, and returns how many
+    /// were merged. The older fact stays and supersedes the other. Pinned facts are left alone.
     pub fn consolidate_facts(&self) -> Result<usize> {
         self.writer()
             .submit(1, CommitMode::Immediate, |tx, _| merge_equal_facts(tx))
             .wait()
     }
 
-    /// Deletes what nothing refers to, and returns how many rows that were.
+    /// Deletes rows that nothing refers to, and returns their number.
     pub fn delete_unreferenced(&self, now: Timestamp) -> Result<usize> {
         let before = (now - HISTORY_RETENTION).as_millisecond();
         self.writer()
@@ -132,7 +132,7 @@ impl Store {
     }
 }
 
-/// A chore that was done later than now was done by a wrong clock.
+/// A task that ran later than now ran under a wrong clock, and is due.
 fn is_due(last: Option<i64>, every: SignedDuration, now: Timestamp) -> bool {
     last.is_none_or(|last| {
         let since_ms = now.as_millisecond() - last;
@@ -156,7 +156,7 @@ pub(crate) fn mark_done(tx: &Transaction<'_>, name: &str, now: Timestamp) -> Res
     Ok(())
 }
 
-/// Notes that something is done now, unless it was done less than `every` ago, and says which.
+/// Records that a task runs now if it is due, and returns whether it is.
 pub(crate) fn claim_if_due(
     tx: &Transaction<'_>,
     name: &str,
@@ -198,11 +198,11 @@ fn merge_equal_facts(tx: &Transaction<'_>) -> Result<usize> {
     Ok(merged)
 }
 
-/// Where, of which kind, on whose word, and what.
+/// Workspace, kind, trust and normalized text.
 type FactKey = (i64, String, i64, String);
 
-/// Returns what a fact says, whatever its capitals, articles and punctuation. The order stays: it
-/// carries meaning, and so does every other word.
+/// Returns the text of a fact without capitals, articles and punctuation. Every other word counts,
+/// and so does their order.
 fn normalize_fact_text(text: &str) -> String {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphanumeric() && !"'_/.+#-".contains(c));

@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::lifecycle::forget::traces;
 
-/// The size to which the write-ahead log is truncated after it was larger. It only grows beyond this
-/// while a reader keeps an old snapshot open.
+/// The size to which the write-ahead log is truncated after it was larger. It only grows beyond
+/// this while a reader keeps an old snapshot open.
 pub(crate) const WAL_BYTES_MAX: u64 = 64 << 20;
 /// A write-ahead log that is no longer than its header holds no page.
 const WAL_HEADER_BYTES: u64 = 32;
@@ -77,8 +77,8 @@ fn apply_pragmas(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Switches to a write-ahead log. SQLite ignores the busy handler here: while other processes switch
-/// the same new database, it reports "locked" at once, so the switch is retried.
+/// Switches to a write-ahead log. SQLite ignores the busy handler here: while other processes
+/// switch the same new database, it reports "locked" at once, so the switch is retried.
 fn enable_wal(connection: &Connection) -> Result<()> {
     let mut attempts = LOCKED_ATTEMPTS;
     loop {
@@ -151,7 +151,8 @@ pub(crate) fn open_reader(
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     match open_read_only(path, flags, key, access) {
         // In a folder that cannot be written SQLite cannot create the index of its write-ahead log.
-        // Without a log the file alone is the store and cannot change, so it is opened as immutable.
+        // Without a log the file alone is the store and cannot change, so it is opened as
+        // immutable.
         Err(error) if error.is_read_only() && wal_bytes(path) == 0 => {
             let uri = format!("file:{}?immutable=1", escape_uri(path));
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
@@ -161,8 +162,8 @@ pub(crate) fn open_reader(
     }
 }
 
-/// Opens a reader for a store that needs no work first: it has the current format, and no deletion is
-/// unfinished. Returns `None` for any other store.
+/// Opens a reader for a store that needs no work first: it has the current format, and no deletion
+/// is unfinished. Returns `None` for any other store.
 pub(crate) fn open_current_reader(path: &Path) -> Result<Option<Connection>> {
     check_orphan_wal(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -215,8 +216,8 @@ fn configure_reader(connection: &Connection, access: FileAccess) -> Result<()> {
     Ok(())
 }
 
-/// Migrates a copy of an older store in memory and leaves the file alone. An older store is only read
-/// this way where it cannot be written; anywhere else it was migrated before.
+/// Migrates a copy of an older store in memory and leaves the file alone. An older store is only
+/// read this way where it cannot be written; anywhere else it was migrated before.
 fn migrate_in_memory(old: &Connection, path: &Path) -> Result<Connection> {
     let mut memory = Connection::open_in_memory()?;
     rusqlite::backup::Backup::new(old, &mut memory)?.step(-1)?;
@@ -245,7 +246,8 @@ fn require_supported_sqlite() -> Result<()> {
 /// Fails for a write-ahead log without its database: SQLite would delete the log, and with it
 /// acknowledged writes.
 fn check_orphan_wal(path: &Path) -> Result<()> {
-    // The log is checked first, because a process that creates the store creates the database first.
+    // The log is checked first, because a process that creates the store creates the database
+    // first.
     let has_pages = wal_bytes(path) > WAL_HEADER_BYTES;
     if has_pages && !fs::metadata(path).is_ok_and(|file| file.len() > 0) {
         return Err(Error::WalWithoutDatabase {

@@ -1,9 +1,9 @@
-//! Who may have the store open: many at once, or one who puts another file in its place.
+//! The lock of a store: many processes may have it open, or one that replaces the database.
 //!
-//! SQLite's own locks lie on the database. A process that holds that file while another takes its
-//! place goes on writing into a file without a name. So whoever opens the store holds a share of a
-//! lock beside it for as long, and whoever exchanges or repairs the database needs it alone. The
-//! system gives a lock back when its holder ends, however that happens.
+//! SQLite locks the database file itself. A process that has the old file open while another
+//! replaces it would go on writing to a deleted file. So every process that opens the store holds a
+//! shared lock on a file beside it, and a process that swaps or repairs the database holds it
+//! exclusively. The operating system releases the lock when its process ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
@@ -13,21 +13,22 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::files;
 
-/// The name of the lock in the store's folder. It is always empty.
+/// The name of the lock file in the store's folder. The file is always empty.
 const LOCK_FILE: &str = "throughline.lock";
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
-/// How often a store that is being exchanged is asked for again: half a minute, as for a write.
+/// How often the shared lock is tried while the database is replaced: half a minute, as for a
+/// write.
 const SHARED_ATTEMPTS: u32 = 1500;
-/// How often the store is asked for alone: long enough for a command that is just ending.
+/// How often the exclusive lock is tried: two seconds, so that a command can end.
 const EXCLUSIVE_ATTEMPTS: u32 = 100;
 
-/// A hold on a store's lock, until it is dropped.
+/// A lock of a store, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
     _file: Option<File>,
 }
 
-/// Joins those who use the store; waits while somebody exchanges the database.
+/// Takes the shared lock, and waits while another process replaces the database.
 pub(crate) fn lock_shared(folder: &Path) -> Result<StoreLock> {
     acquire(folder, SHARED_ATTEMPTS, File::try_lock_shared).or_else(|error| {
         if !can_skip_lock(&error) {
@@ -38,12 +39,12 @@ pub(crate) fn lock_shared(folder: &Path) -> Result<StoreLock> {
     })
 }
 
-/// Keeps everybody else out; waits a moment for them to close the store.
+/// Takes the exclusive lock, and waits a moment for others to close the store.
 pub(crate) fn lock_exclusive(folder: &Path) -> Result<StoreLock> {
     acquire(folder, EXCLUSIVE_ATTEMPTS, File::try_lock)
 }
 
-/// Where files cannot be locked or made, nobody can exchange the database either.
+/// Where a lock file cannot be created or locked, no process can replace the database either.
 fn can_skip_lock(error: &Error) -> bool {
     let cannot = match error {
         Error::Io { error, .. } => {
@@ -75,7 +76,7 @@ fn acquire(
 
 fn lock_file(path: &Path) -> Result<File> {
     let made = files::create_private_file(path);
-    // Some systems lock only what may be written; on others whoever may only read joins too.
+    // Some systems only lock writable files; others also lock files that are open for reading.
     OpenOptions::new()
         .read(true)
         .write(true)

@@ -1,10 +1,10 @@
 //! Opening the store: who may have it open, which connections it has, which format it is in.
 //!
-//! [`Store::open_with`] is the one entry. Under it, [`lock`] says which processes may have the store
-//! open, [`connection`] opens SQLite with the settings of a writer or a reader, [`migrations`] brings
-//! a database to the current format after [`safety_copy`] has copied it, and [`readers`] keeps reading
-//! connections for the next caller. [`schema`] checks that a file from outside has the tables that
-//! the migrations make.
+//! [`Store::open_with`] is the one entry. Under it, [`lock`] says which processes may have the
+//! store open, [`connection`] opens SQLite with the settings of a writer or a reader,
+//! [`migrations`] brings a database to the current format after [`safety_copy`] has copied it, and
+//! [`readers`] keeps reading connections for the next caller. [`schema`] checks that a file from
+//! outside has the tables that the migrations make.
 
 pub(crate) mod connection;
 pub(crate) mod lock;
@@ -149,8 +149,8 @@ pub fn installation_key(folder: &Path) -> Result<[u8; 32]> {
     let mut key = [0; 32];
     getrandom::fill(&mut key)
         .map_err(|error| Error::io(path)(std::io::Error::other(error.to_string())))?;
-    // The key is written to a file of its own and hard-linked into place, so that two processes that
-    // start at the same time end up with the same key.
+    // The key is written to a file of its own and hard-linked into place, so that two processes
+    // that start at the same time end up with the same key.
     let temporary = folder.join(format!("{REDACTION_KEY_FILE}.{}", hex::encode(&key[..6])));
     files::write_private_file(&temporary, &key)?;
     let linked = std::fs::hard_link(&temporary, path);

@@ -1,8 +1,8 @@
-//! The connections that read, kept open for the next caller.
+//! The pool of reading connections.
 //!
-//! Every connection that maps the database counts the pages it has touched as its process's memory, so
-//! only one of a store maps it; the others read through a small cache of their own. A caller never waits
-//! for a connection: one more is opened, and closed again when enough are idle.
+//! Every page that a memory-mapped connection has touched counts as memory of the process, so only
+//! one connection of a store maps the database; the others read through a small cache. A caller
+//! never waits for a connection: another one is opened, and closed again when enough are idle.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,37 +14,37 @@ use crate::encryption::EncryptionKey;
 use crate::error::Result;
 use crate::open::connection::{self, FileAccess};
 
-/// Connections of one store that map the database into memory.
+/// How many connections of a store map the database into memory.
 const MAPPED_MAX: usize = 1;
-/// Connections that are kept open while nobody uses them.
+/// How many idle connections stay open.
 const IDLE_MAX: usize = 4;
 
 #[derive(Debug, Default)]
 pub(crate) struct ReaderPool {
-    /// The mapped connection comes last, so that it is taken first.
+    /// The mapped connection is the last one, so that it is used first.
     idle: Mutex<Vec<PooledReader>>,
-    /// Mapped connections that are open, in use or idle.
+    /// How many mapped connections are open, in use or idle.
     mapped: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
 struct PooledReader {
     connection: Connection,
-    /// Held by a connection that maps the database.
+    /// Set for a connection that maps the database.
     slot: Option<MappedSlot>,
 }
 
 impl ReaderPool {
-    /// Starts with a connection that is open already, which maps the database.
-    pub fn with_connection(connection: Connection) -> Self {
+    /// Starts with an open connection that maps the database.
+    pub(crate) fn with_connection(connection: Connection) -> Self {
         let pool = Self::default();
         let slot = MappedSlot::claim(&pool.mapped);
         pool.idle().push(PooledReader { connection, slot });
         pool
     }
 
-    /// Runs `read` on a connection that nobody else uses meanwhile.
-    pub fn read<T>(
+    /// Runs `read` on a connection that no other caller uses at the same time.
+    pub(crate) fn read<T>(
         &self,
         path: &Path,
         key: Option<&EncryptionKey>,
@@ -78,7 +78,7 @@ impl ReaderPool {
         } else if idle.len() < IDLE_MAX {
             idle.insert(0, reader);
         } else {
-            // Closing takes a while; nobody else should wait for it.
+            // Closing takes a while, and other callers must not wait for it.
             drop(idle);
             drop(reader);
         }
@@ -89,7 +89,7 @@ impl ReaderPool {
     }
 }
 
-/// The right of a connection to map the database, given back when the connection is closed.
+/// The permission of a connection to map the database, released when the connection is closed.
 #[derive(Debug)]
 struct MappedSlot(Arc<AtomicUsize>);
 

@@ -1,4 +1,4 @@
-//! A copy of the store from before its format changed, kept until the change has proved itself.
+//! A copy of the store from before a migration, kept for a day in case the migration went wrong.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,20 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::salvage::repair;
 
-/// The folder of the copy, beside the store.
+/// The folder of the copy, beside the database.
 const SAFETY_FOLDER: &str = "safety";
-/// What those who make one wait for.
+/// The file that processes lock while they copy.
 const SAFETY_LOCK_FILE: &str = "lock";
 /// How long the copy is kept.
 const SAFETY_RETENTION: SignedDuration = SignedDuration::from_hours(24);
 
-/// Copies a store that is about to be migrated. There is at most one copy, the latest; where the
-/// disk has no room for one, the migration goes on without: it is one transaction.
+/// Copies a store that is about to be migrated. Only the latest copy is kept. Where the disk has no
+/// room for a copy the migration runs without one, because it is one transaction.
 pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i64) -> Result<()> {
     let folder = folder_of(store);
     files::create_private_dir(&folder)?;
     let path = folder.join(format!("format-{format}.db"));
-    // Several processes may find the same old store: one after the other.
+    // Several processes may open the same old store; they copy one after the other.
     let _turn = lock_folder(&folder)?;
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if found != format {
@@ -50,7 +50,7 @@ pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i
     fs::rename(&aside, &path).map_err(Error::io(&path))
 }
 
-/// Waits until nobody else is copying. Where there are no locks, nobody is waited for.
+/// Waits until no other process is copying. Where locks are not supported, it does not wait.
 fn lock_folder(folder: &Path) -> Result<fs::File> {
     let path = folder.join(SAFETY_LOCK_FILE);
     files::create_private_file(&path)?;
@@ -71,15 +71,16 @@ fn vacuum_into(connection: &Connection, path: &Path) -> Result<()> {
 }
 
 impl Store {
-    /// Lists the copies of the store that are kept beside it: from before a change of its format,
-    /// from before a repair. Whoever forgets something must not leave it in them.
+    /// Lists the copies of the store beside it, from before a migration and from before a repair.
+    /// Forgetting something must remove it from them too.
     pub fn safety_copy_paths(&self) -> Vec<PathBuf> {
         let folders = [folder_of(&self.path), repair::quarantine_folder(&self.path)];
         let kept = folders.iter().filter_map(|folder| copy_files(folder).ok());
         kept.flatten().collect()
     }
 
-    /// Removes the safety copy; unless `now` is given, whatever its age. Says whether it did.
+    /// Removes the safety copy if it is old enough at `now`; without `now`, at any age. Returns
+    /// whether it was removed.
     pub fn remove_safety_copy(&self, now: Option<Timestamp>) -> Result<bool> {
         let folder = folder_of(&self.path);
         let mut removed = false;
@@ -91,14 +92,14 @@ impl Store {
         }
         if removed {
             files::remove_if_exists(&folder.join(SAFETY_LOCK_FILE))?;
-            // Another copy may just be coming; the folder then stays.
+            // Another process may be writing a copy; then the folder stays.
             let _not_empty = fs::remove_dir(&folder);
         }
         Ok(removed)
     }
 }
 
-/// Returns the folder of the copy of a store.
+/// Returns the folder of safety copies.
 fn folder_of(store: &Path) -> PathBuf {
     store.with_file_name(SAFETY_FOLDER)
 }

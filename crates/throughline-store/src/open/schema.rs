@@ -1,8 +1,8 @@
-//! Whether a file has exactly the tables that our migrations make.
+//! Checking that a file has exactly the schema that our migrations create.
 //!
-//! A database can hold programs: triggers, views and virtual tables run when somebody else reads or
-//! writes. A file from outside is taken only if its schema is, statement by statement, the one that
-//! our own migrations make for its format.
+//! A database can contain code: triggers, views and virtual tables run when the database is read or
+//! written. A file from outside is accepted only if every statement of its schema is the one that
+//! our migrations create for its format.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::backup;
 use crate::error::{Error, Result};
 use crate::open::migrations;
 
-/// Differences that are named in an error.
+/// How many differences an error names.
 const NAMED_MAX: usize = 5;
 
-/// Fails unless the schema of a store is the one of its format.
+/// Fails unless a database has the schema of its format.
 pub(crate) fn check_schema(connection: &Connection, path: &Path) -> Result<()> {
     let format = migrations::format_version(connection)?;
     let known = migrations::current_format();
@@ -31,7 +31,7 @@ pub(crate) fn check_schema(connection: &Connection, path: &Path) -> Result<()> {
     migrations::migrate(&mut expected, path, format)?;
     let expected = schema_objects(&expected)?;
     let mut found = schema_objects(connection)?;
-    // What a backup carries beside its tables.
+    // A backup has one more table.
     let carried = ("table".to_owned(), backup::CARRIED_TABLE.to_owned());
     if found
         .get(&carried)
@@ -67,7 +67,7 @@ fn schema_objects(connection: &Connection) -> Result<BTreeMap<(String, String), 
     let rows = statement.query_map([], |row| {
         let (kind, name, table): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let sql: String = row.get(3)?;
-        // The carried table is compared with its statement alone.
+        // The extra table of a backup is compared by its statement alone.
         let of = if table == name {
             sql
         } else {

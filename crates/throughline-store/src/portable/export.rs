@@ -183,15 +183,13 @@ impl Exporter<'_> {
     fn records(&mut self, session: i64) -> Result<()> {
         let sql = format!(
             "SELECT r.id, s.name, r.message, r.line, r.ordinal, r.kind, r.trust, r.at, r.tool,
-                r.path, r.call, r.tags, r.metadata, c.cwd, c.branch, c.model, r.detached, {},
+                r.path, r.call, r.tags, r.metadata, c.cwd, c.branch, c.model, r.detached, {TEXT_COLUMNS},
                 r.checksum
              FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN contexts c ON c.id = r.context
              WHERE r.session = ?1
                AND (?2 IS NULL OR coalesce(r.at, s.started) >= ?2)
-             ORDER BY r.line, r.ordinal, r.id",
-            TEXT_COLUMNS
-        );
+             ORDER BY r.line, r.ordinal, r.id");
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![session, self.since()])?;
         let texts = TextReader::default();

@@ -173,7 +173,7 @@ pub(super) struct EvictionLine {
 impl EvictionLine {
     /// Says whether the records may come back: earlier versions evicted by age in a store that had
     /// room.
-    pub fn may_return(&self) -> bool {
+    pub(crate) fn may_return(&self) -> bool {
         self.reread.unwrap_or(self.pass == "age")
     }
 }
@@ -217,7 +217,7 @@ const LOG_BYTES_MAX: u64 = 1 << 40;
 
 impl ExportLine {
     /// Says whether a line claims something that only a store of one's own is believed.
-    pub fn is_signed(&self) -> bool {
+    pub(crate) fn is_signed(&self) -> bool {
         matches!(
             self,
             Self::Record(_) | Self::Digest(_) | Self::Summary(_) | Self::Fact(_)
@@ -226,7 +226,7 @@ impl ExportLine {
 
     /// Takes away what a line of another store claims in the user's name. Returns whether there
     /// was such a claim.
-    pub fn lower_trust(&mut self) -> bool {
+    pub(crate) fn lower_trust(&mut self) -> bool {
         match self {
             Self::Record(line) => std::mem::replace(&mut line.trust, Trust::Tool) != Trust::Tool,
             Self::Fact(line) => {
@@ -255,7 +255,7 @@ impl ExportLine {
 
     /// Limits the numbers of a line to what the store can hold and add up. Returns whether one was
     /// out of range. Usage is limited where all usage is, at the door.
-    pub fn clamp(&mut self) -> bool {
+    pub(crate) fn clamp(&mut self) -> bool {
         let mut clamp = Clamp::default();
         match self {
             Self::Record(line) => clamp.limit(&mut line.line, LOG_BYTES_MAX),

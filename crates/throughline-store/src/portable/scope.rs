@@ -38,7 +38,7 @@ pub(super) struct ScopeCheck<'a> {
 }
 
 impl<'a> ScopeCheck<'a> {
-    pub fn new(scope: Option<&'a dyn ImportScope>) -> Self {
+    pub(crate) fn new(scope: Option<&'a dyn ImportScope>) -> Self {
         Self {
             scope,
             ..Self::default()
@@ -46,7 +46,7 @@ impl<'a> ScopeCheck<'a> {
     }
 
     /// Takes out of a line what may not be kept, or says why nothing of it is.
-    pub fn admit(&mut self, line: &mut ExportLine) -> Result<(), String> {
+    pub(crate) fn admit(&mut self, line: &mut ExportLine) -> Result<(), String> {
         let Some(scope) = self.scope else {
             return Ok(());
         };

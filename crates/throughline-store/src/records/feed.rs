@@ -1,7 +1,8 @@
-//! What has changed since somebody last looked: records that came, and what was forgotten.
+//! The feed: what has changed since a position, new records and forgotten ones.
 //!
-//! The rows' own numbers are the order, so a listener can go on after a restart of either side, and
-//! hears of what other processes wrote. Facts and summaries change in place: there whoever listens compares.
+//! Row numbers are the order, so a listener can continue after a restart of either side, and sees
+//! what other processes wrote. Facts and summaries change in place: for those a listener compares
+//! versions.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,14 +16,14 @@ use crate::error::Result;
 use crate::records::kind_from_number;
 use crate::records::sessions::timestamp_from_millis;
 
-/// Up to where somebody has heard.
+/// The position up to which a listener has read the feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedPosition {
     pub record: i64,
     pub tombstone: i64,
 }
 
-/// A record that came.
+/// A new record, without its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FeedRecord {
     pub row: i64,
@@ -33,15 +34,15 @@ pub struct FeedRecord {
     pub workspace: Option<String>,
 }
 
-/// What has changed, oldest first.
+/// The changes since a position, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FeedChanges {
     pub new_records: Vec<FeedRecord>,
-    /// The numbers of tombstones, and how many records lie under each.
+    /// The numbers of new tombstones, and how many records each covers.
     pub forgotten: Vec<(i64, u64)>,
 }
 
-/// A fact or a summary as it stands, in short.
+/// A fact or a summary, as the key of its version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VersionedItem {
     Fact(FactId),
@@ -49,7 +50,7 @@ pub enum VersionedItem {
 }
 
 impl Store {
-    /// Returns every fact and summary with a number that is another once it has changed.
+    /// Returns every fact and summary with a version number that differs once the item has changed.
     pub fn item_versions(&self) -> Result<BTreeMap<VersionedItem, u64>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -80,15 +81,15 @@ impl Store {
         })
     }
 
-    /// Returns where the feed stands now.
+    /// Returns the current end of the feed.
     pub fn feed_end(&self) -> Result<FeedPosition> {
         self.read(latest_position)
     }
 
-    /// Returns what came after `heard`, at most `limit` of each kind, and moves it on.
+    /// Returns the changes after `heard`, at most `limit` of each kind, and advances it.
     ///
-    /// Rows that went give their numbers to others: where the last row is before what was heard,
-    /// it is gone on from there.
+    /// Numbers of deleted rows are used again. Where the last row is before the position, the
+    /// position moves back to it.
     pub fn changes_since(&self, heard: &mut FeedPosition, limit: usize) -> Result<FeedChanges> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|connection| {

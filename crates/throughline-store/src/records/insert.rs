@@ -213,7 +213,7 @@ pub(crate) struct BatchBlocks<'a> {
 }
 
 impl<'a> BatchBlocks<'a> {
-    pub fn new(data: &'a [Vec<u8>]) -> Self {
+    pub(crate) fn new(data: &'a [Vec<u8>]) -> Self {
         Self {
             data,
             ids: vec![None; data.len()],
@@ -222,7 +222,11 @@ impl<'a> BatchBlocks<'a> {
 
     /// Blanks the texts of records that were not written in the blocks that were: a text without a
     /// row could not be forgotten.
-    pub fn blank_unwritten(&self, tx: &Transaction<'_>, unwritten: &[&CleanRecord]) -> Result<()> {
+    pub(crate) fn blank_unwritten(
+        &self,
+        tx: &Transaction<'_>,
+        unwritten: &[&CleanRecord],
+    ) -> Result<()> {
         let mut places: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
         for record in unwritten {
             if let TextPlacement::Block { index, start } = record.placement
@@ -315,8 +319,8 @@ pub(super) fn duplicate_rows(connection: &Connection, id: RecordId) -> Result<Ve
     Ok(duplicates.map(|row| (row.row, row.session)).collect())
 }
 
-/// Says whether session `a` started before session `b`. The name decides between equal times, so that
-/// the answer does not depend on which log was read first.
+/// Says whether session `a` started before session `b`. The name decides between equal times, so
+/// that the answer does not depend on which log was read first.
 fn starts_before(connection: &Connection, a: i64, b: i64) -> Result<bool> {
     Ok(connection
         .prepare_cached(

@@ -1,10 +1,10 @@
 //! Records and what they belong to: sessions, workspaces, usage.
 //!
-//! This file reads records; [`insert`] writes new ones, [`rows`] changes and deletes stored ones, and
-//! [`indexing`] keeps their rows in the search index up to date. [`sessions`], [`workspaces`] and
-//! [`usage`] are the tables that records refer to. The rest are views: [`timeline`] reads a session
-//! page by page, [`steps`] reads records without their texts, [`touches`] lists the sessions that
-//! used a file, and [`feed`] reports what has changed since a position.
+//! This file reads records; [`insert`] writes new ones, [`rows`] changes and deletes stored ones,
+//! and [`indexing`] keeps their rows in the search index up to date. [`sessions`], [`workspaces`]
+//! and [`usage`] are the tables that records refer to. The rest are views: [`timeline`] reads a
+//! session page by page, [`steps`] reads records without their texts, [`touches`] lists the
+//! sessions that used a file, and [`feed`] reports what has changed since a position.
 
 pub(crate) mod feed;
 mod indexing;
@@ -102,8 +102,8 @@ impl Store {
         }
     }
 
-    /// Returns at most `limit` ids that begin with these hexadecimal digits; none for fewer than four
-    /// digits.
+    /// Returns at most `limit` ids that begin with these hexadecimal digits; none for fewer than
+    /// four digits.
     pub fn records_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<RecordId>> {
         let digits = prefix.to_ascii_lowercase();
         let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -168,8 +168,8 @@ fn read_record_page(
 }
 
 columns! {
-    /// The columns of a stored record. The five columns of its text stay together and in this order,
-    /// because [`TextReader::read`] reads them from `content` on.
+    /// The columns of a stored record. The five columns of its text stay together and in this
+    /// order, because [`TextReader::read`] reads them from `content` on.
     mod col {
         id: "r.id",
         kind: "r.kind",
@@ -197,8 +197,8 @@ columns! {
         ordinal: "r.ordinal",
         row: "r.row",
         detached: "r.detached",
-        // A source that is gone has lost its records if it was ever read on this machine; that of an
-        // import was not. A head of all ones is `UNREAD_HEAD`: the source was to be read again.
+        // A source that is gone has lost its records if it was ever read on this machine; that of
+        // an import was not. A head of all ones is `UNREAD_HEAD`: the source was to be read again.
         source_gone:
             "f.gone AND (f.offset > 0 OR f.head = x'ffffffffffffffffffffffffffffffff')",
     }

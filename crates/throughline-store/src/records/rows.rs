@@ -96,8 +96,8 @@ pub(crate) fn rows_where(
     read_rows(connection, condition, values, LostText::Fail)
 }
 
-/// Returns rows with their texts, and an empty text where it is missing or unreadable. For work that a
-/// damaged record must not stop, such as removing it.
+/// Returns rows with their texts, and an empty text where it is missing or unreadable. For work
+/// that a damaged record must not stop, such as removing it.
 pub(crate) fn rows_where_lossy(
     connection: &Connection,
     condition: &str,

@@ -1,10 +1,11 @@
-//! Sessions, and the contexts of their records.
+//! Sessions, and the environments (`contexts`) of their records.
 
 use jiff::Timestamp;
 use memory::{FactId, Flavor, Outcome, Session, SessionId, SessionKind, SessionPatch, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::Store;
+use crate::columns::columns;
 use crate::error::Result;
 use crate::index::digest_rows;
 use crate::ingest::sanitizer::CleanSession;
@@ -12,7 +13,7 @@ use crate::ingest::writer::WriterState;
 use crate::records::{self, workspaces};
 use redact::CleanString;
 
-/// What the writer remembers of a session.
+/// What the writer needs to know of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionRef {
     pub id: i64,
@@ -28,9 +29,9 @@ pub struct SessionFilter {
     pub workspace: Option<String>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// Subagents too.
+    /// Also lists subagents.
     pub all_kinds: bool,
-    /// Only those whose logs are gone.
+    /// Only lists sessions whose logs are gone.
     pub gone: bool,
     pub limit: usize,
 }
@@ -56,12 +57,12 @@ impl Store {
         })
     }
 
-    /// Returns the sessions whose own or full id starts with `prefix`; at most `limit`.
+    /// Returns at most `limit` sessions whose own or full id begins with `prefix`.
     pub fn sessions_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Session>> {
-        let sql = format!(
-            "{SESSION_SELECT} WHERE substr(s.name, 1, length(?1)) = ?1
-                OR substr(s.name, instr(s.name, ':') + 1, length(?1)) = ?1
-             {SESSION_GROUP} ORDER BY length(s.name), s.name LIMIT ?2"
+        let sql = select_sessions(
+            "substr(s.name, 1, length(?1)) = ?1
+                OR substr(s.name, instr(s.name, ':') + 1, length(?1)) = ?1",
+            "ORDER BY length(s.name), s.name LIMIT ?2",
         );
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
@@ -71,7 +72,7 @@ impl Store {
         })
     }
 
-    /// Returns when a session's last record was made.
+    /// Returns the time of a session's last record.
     pub fn session_end(&self, session: &SessionId) -> Result<Option<Timestamp>> {
         self.read(|connection| {
             let mut statement = connection
@@ -81,7 +82,7 @@ impl Store {
         })
     }
 
-    /// Returns when the last of the sessions that a fact was taken from ended.
+    /// Returns when the last of the sessions ended that a fact was taken from.
     pub fn fact_session_end(&self, fact: FactId) -> Result<Option<Timestamp>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -96,9 +97,7 @@ impl Store {
 
     /// Returns the sessions that `parent` started.
     pub fn subagents(&self, parent: &SessionId) -> Result<Vec<Session>> {
-        let sql = format!(
-            "{SESSION_SELECT} WHERE s.parent = ?1 {SESSION_GROUP} ORDER BY s.started, s.name"
-        );
+        let sql = select_sessions("s.parent = ?1", "ORDER BY s.started, s.name");
         self.read(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let rows = statement.query_map([parent.as_str()], read_session)?;
@@ -107,59 +106,85 @@ impl Store {
     }
 }
 
-/// Returns the sessions with these numbers, in the order of the numbers.
+/// Returns the sessions with these numbers, in ascending order.
 pub(crate) fn sessions_by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Session>> {
     let list = serde_json::to_string(ids).unwrap_or_default();
-    let sql = format!(
-        "{SESSION_SELECT} WHERE s.id IN (SELECT value FROM json_each(?1)) {SESSION_GROUP} ORDER BY s.id"
-    );
+    let sql = select_sessions("s.id IN (SELECT value FROM json_each(?1))", "ORDER BY s.id");
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map([list], read_session)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Notes that something of a session has changed, so that its digest is no longer current.
+/// Records that a session has changed, which makes its digest stale.
 pub(crate) fn bump_revision(tx: &Transaction<'_>, session: i64) -> Result<()> {
     tx.prepare_cached("UPDATE sessions SET revision = revision + 1 WHERE id = ?1")?
         .execute([session])?;
     Ok(())
 }
 
-/// Notes that text of a session was captured. The next retention run writes down when.
+/// Clears the capture time of a session that got text. The next retention run sets it.
 pub(crate) fn clear_capture_time(tx: &Transaction<'_>, session: i64) -> Result<()> {
     tx.prepare_cached("UPDATE sessions SET captured = NULL WHERE id = ?1")?
         .execute([session])?;
     Ok(())
 }
 
-/// Reads sessions with their usage. [`SESSION_GROUP`] must follow the condition: the usage of each session is
-/// added up by way of its index, so a few sessions cost no more than their own rows of `usage`.
-const SESSION_SELECT: &str = "
-    SELECT s.name, s.flavor, s.kind, s.title, w.key, s.cwd, s.branch, s.model, s.version, s.parent,
-           s.started, s.ended, s.records, s.prompts, s.tool_calls, s.errors,
-           CAST(total(max(u.input, 0)) AS INTEGER), CAST(total(max(u.output, 0)) AS INTEGER),
-           CAST(total(max(u.cache_read, 0)) AS INTEGER),
-           CAST(total(max(u.cache_write, 0)) AS INTEGER),
-           CAST(total(max(u.reasoning, 0)) AS INTEGER), sum(u.cost_usd),
-           f.path, f.gone, d.outcome, e.records,
-           (SELECT count(*) FROM source_sessions x JOIN records r INDEXED BY records_detached
+columns! {
+    mod col {
+        name: "s.name",
+        flavor: "s.flavor",
+        kind: "s.kind",
+        title: "s.title",
+        workspace: "w.key",
+        cwd: "s.cwd",
+        branch: "s.branch",
+        model: "s.model",
+        version: "s.version",
+        parent: "s.parent",
+        started: "s.started",
+        ended: "s.ended",
+        records: "s.records",
+        prompts: "s.prompts",
+        tool_calls: "s.tool_calls",
+        errors: "s.errors",
+        input: "CAST(total(max(u.input, 0)) AS INTEGER)",
+        output: "CAST(total(max(u.output, 0)) AS INTEGER)",
+        cache_read: "CAST(total(max(u.cache_read, 0)) AS INTEGER)",
+        cache_write: "CAST(total(max(u.cache_write, 0)) AS INTEGER)",
+        reasoning: "CAST(total(max(u.reasoning, 0)) AS INTEGER)",
+        cost_usd: "sum(u.cost_usd)",
+        source: "f.path",
+        source_gone: "f.gone",
+        outcome: "d.outcome",
+        evicted: "e.records",
+        detached: "(SELECT count(*) FROM source_sessions x
+            JOIN records r INDEXED BY records_detached
                 ON r.source = x.source AND r.detached AND r.session = s.id
-            WHERE x.session = s.id)
-    FROM sessions s
-    LEFT JOIN digests d ON d.session = s.id
-    LEFT JOIN evictions e ON e.session = s.id
-    LEFT JOIN workspaces w ON w.id = s.workspace
-    LEFT JOIN sources f ON f.id = (
-        SELECT source FROM source_sessions WHERE session = s.id ORDER BY source LIMIT 1)
-    LEFT JOIN usage u ON u.session = s.id";
+            WHERE x.session = s.id)",
+    }
+}
 
-const SESSION_GROUP: &str = "GROUP BY s.id";
-
-/// Returns the statement that lists sessions: it first chooses the sessions, then reads the rest of
-/// what is known of those alone.
-fn list_sql() -> String {
+/// Returns the query for sessions with their usage. The usage of each session is summed by its
+/// index, so that a few sessions cost only their own rows of `usage`.
+fn select_sessions(condition: &str, order: &str) -> String {
     format!(
-        "{SESSION_SELECT} WHERE s.id IN (
+        "SELECT {} FROM sessions s
+         LEFT JOIN digests d ON d.session = s.id
+         LEFT JOIN evictions e ON e.session = s.id
+         LEFT JOIN workspaces w ON w.id = s.workspace
+         LEFT JOIN sources f ON f.id = (
+             SELECT source FROM source_sessions WHERE session = s.id ORDER BY source LIMIT 1)
+         LEFT JOIN usage u ON u.session = s.id
+         WHERE {condition} GROUP BY s.id {order}",
+        col::SQL
+    )
+}
+
+/// Returns the query that lists sessions. It selects the sessions first, and reads the rest for
+/// those alone.
+fn list_sql() -> String {
+    select_sessions(
+        "s.id IN (
              SELECT s.id FROM sessions s LEFT JOIN workspaces w ON w.id = s.workspace
              WHERE (?1 IS NULL OR s.flavor = ?1)
                AND (?2 IS NULL OR instr(w.key, ?2) OR EXISTS
@@ -170,56 +195,60 @@ fn list_sql() -> String {
                AND (NOT ?7 OR NOT EXISTS (
                     SELECT 1 FROM source_sessions x JOIN sources y ON y.id = x.source
                     WHERE x.session = s.id AND NOT y.gone))
-             ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?6)
-         {SESSION_GROUP} ORDER BY coalesce(s.ended, s.started) DESC, s.name"
+             ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?6)",
+        "ORDER BY coalesce(s.ended, s.started) DESC, s.name",
     )
 }
 
 fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
-    let flavor: String = row.get(1)?;
-    let kind: String = row.get(2)?;
+    let flavor: String = row.get(col::flavor)?;
+    let kind: String = row.get(col::kind)?;
     let count = |index: usize| -> rusqlite::Result<u64> {
         Ok(row.get::<_, Option<u64>>(index)?.unwrap_or_default())
     };
     Ok(Session {
-        id: SessionId::new(row.get::<_, String>(0)?),
-        // A store of a later version may hold agents that this one does not know.
+        id: SessionId::new(row.get::<_, String>(col::name)?),
+        // A later version may have stored an agent that this one does not know.
         flavor: Flavor::from_name(&flavor).unwrap_or(Flavor::Claude),
         kind: SessionKind::from_name(&kind),
-        title: row.get(3)?,
-        workspace: row.get(4)?,
-        cwd: row.get(5)?,
-        branch: row.get(6)?,
-        model: row.get(7)?,
-        version: row.get(8)?,
-        parent: row.get::<_, Option<String>>(9)?.map(SessionId::new),
-        started: timestamp_from_millis(row.get(10)?),
-        ended: timestamp_from_millis(row.get(11)?),
-        records: count(12)?,
-        prompts: count(13)?,
-        tool_calls: count(14)?,
-        errors: count(15)?,
+        title: row.get(col::title)?,
+        workspace: row.get(col::workspace)?,
+        cwd: row.get(col::cwd)?,
+        branch: row.get(col::branch)?,
+        model: row.get(col::model)?,
+        version: row.get(col::version)?,
+        parent: row
+            .get::<_, Option<String>>(col::parent)?
+            .map(SessionId::new),
+        started: timestamp_from_millis(row.get(col::started)?),
+        ended: timestamp_from_millis(row.get(col::ended)?),
+        records: count(col::records)?,
+        prompts: count(col::prompts)?,
+        tool_calls: count(col::tool_calls)?,
+        errors: count(col::errors)?,
         usage: Usage {
-            input: count(16)?,
-            output: count(17)?,
-            cache_read: count(18)?,
-            cache_write: count(19)?,
-            reasoning: count(20)?,
+            input: count(col::input)?,
+            output: count(col::output)?,
+            cache_read: count(col::cache_read)?,
+            cache_write: count(col::cache_write)?,
+            reasoning: count(col::reasoning)?,
         },
-        cost_usd: row.get(21)?,
-        source: row.get(22)?,
-        source_gone: row.get::<_, Option<bool>>(23)?.unwrap_or_default(),
+        cost_usd: row.get(col::cost_usd)?,
+        source: row.get(col::source)?,
+        source_gone: row
+            .get::<_, Option<bool>>(col::source_gone)?
+            .unwrap_or_default(),
         outcome: row
-            .get::<_, Option<String>>(24)?
+            .get::<_, Option<String>>(col::outcome)?
             .map(|name| Outcome::from_name(&name)),
-        evicted: count(25)?,
-        detached: count(26)?,
+        evicted: count(col::evicted)?,
+        detached: count(col::detached)?,
     })
 }
 
 /// Returns a session by its number.
 pub(crate) fn session_by_number(connection: &Connection, id: i64) -> Result<Option<Session>> {
-    let sql = format!("{SESSION_SELECT} WHERE s.id = ?1 {SESSION_GROUP}");
+    let sql = select_sessions("s.id = ?1", "");
     let mut statement = connection.prepare_cached(&sql)?;
     Ok(statement.query_row([id], read_session).optional()?)
 }
@@ -228,7 +257,7 @@ pub(crate) fn timestamp_from_millis(millis: Option<i64>) -> Option<Timestamp> {
     millis.and_then(|millis| Timestamp::from_millisecond(millis).ok())
 }
 
-/// Writes what is known of a session now. Mirrors `SessionPatch::merge`.
+/// Merges new information into a session, in the same way as `SessionPatch::merge`.
 pub(crate) fn upsert(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -290,7 +319,7 @@ pub(crate) fn upsert(
     Ok(())
 }
 
-/// Widens the times of a session. Times in a log replace those of files.
+/// Extends the time span of a session. Times from a log replace those of the file.
 fn update_times(tx: &Transaction<'_>, session: i64, patch: &SessionPatch) -> Result<()> {
     let millis = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
     if patch.started.or(patch.ended).is_some() {
@@ -314,7 +343,7 @@ fn update_times(tx: &Transaction<'_>, session: i64, patch: &SessionPatch) -> Res
     Ok(())
 }
 
-/// Returns when a session was last active, as far as is known.
+/// Returns when a session was last active, if that is known.
 pub(crate) fn last_active(connection: &Connection, session: i64) -> Result<Option<Timestamp>> {
     let millis: Option<Option<i64>> = connection
         .prepare_cached("SELECT coalesce(ended, started) FROM sessions WHERE id = ?1")?
@@ -323,7 +352,7 @@ pub(crate) fn last_active(connection: &Connection, session: i64) -> Result<Optio
     Ok(timestamp_from_millis(millis.flatten()))
 }
 
-/// Returns what the writer needs to know of a session by its number.
+/// Returns the reference of a session by its number.
 pub(crate) fn session_ref(connection: &Connection, id: i64) -> Result<Option<SessionRef>> {
     let found: Option<(i64, String)> = connection
         .prepare_cached("SELECT coalesce(workspace, 0), flavor FROM sessions WHERE id = ?1")?
@@ -338,7 +367,7 @@ pub(crate) fn session_ref(connection: &Connection, id: i64) -> Result<Option<Ses
     }))
 }
 
-/// Returns a session's number, making its row when there is none.
+/// Returns the reference of a session, inserting its row when there is none.
 pub(crate) fn find_or_insert_session(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -376,7 +405,7 @@ fn find_session(connection: &Connection, name: &str) -> Result<Option<(i64, i64)
         .optional()?)
 }
 
-/// Returns the number of the place where a record was made.
+/// Returns the number of a record's environment, inserting its row when there is none.
 pub(crate) fn find_or_insert_context(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -413,10 +442,8 @@ mod tests {
             crate::open::connection::open_writer(&dir.path().join("t.db"), None).unwrap();
         for sql in [
             list_sql(),
-            format!("{SESSION_SELECT} WHERE s.id = ?1 {SESSION_GROUP}"),
-            format!(
-                "{SESSION_SELECT} WHERE s.parent = ?1 {SESSION_GROUP} ORDER BY s.started, s.name"
-            ),
+            select_sessions("s.id = ?1", ""),
+            select_sessions("s.parent = ?1", "ORDER BY s.started, s.name"),
         ] {
             let explained = format!("EXPLAIN QUERY PLAN {sql}");
             let mut plan = connection.prepare(&explained).unwrap();

@@ -1,4 +1,4 @@
-//! Steps: the records of a session without their texts, for questions about what followed what.
+//! Steps: the records of a session without their texts, for questions about what came after what.
 
 use jiff::Timestamp;
 use memory::{Record, RecordId, RecordKind, SessionId};
@@ -6,19 +6,20 @@ use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
 use crate::Store;
+use crate::columns::columns;
 use crate::error::Result;
 use crate::records::sessions::timestamp_from_millis;
 use crate::records::{self, StoredRecord};
 use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 
-/// No more steps of a session are looked at.
+/// How many steps of a session are read at most.
 const STEPS_MAX: i64 = 100_000;
-/// How many steps after a call its answer is looked for; agents answer calls soon.
+/// How many steps after a call its result is searched for; agents return results soon.
 const RESULT_STEPS_MAX: i64 = 2_000;
-/// How many steps before a call the prompt is looked for that led to it.
+/// How many steps before a call its prompt is searched for.
 const BEFORE_STEPS_MAX: i64 = 20_000;
 
-/// A record without its text, and where it stands in its session.
+/// A record without its text, with its position in the session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SessionStep {
     pub id: RecordId,
@@ -34,12 +35,12 @@ pub struct SessionStep {
 }
 
 impl SessionStep {
-    /// Says whether the call that this answers went well.
+    /// Says whether the call of this result succeeded.
     pub fn succeeded(&self) -> bool {
         memory::command::call_succeeded(self.kind == RecordKind::Error, self.exit_code)
     }
 
-    /// Says whether a record of the same session stands behind this step in its log.
+    /// Says whether a record of the same session comes after this step in the log.
     pub fn precedes(&self, record: &Record) -> bool {
         let line = i64::try_from(record.line).unwrap_or(i64::MAX);
         self.position < (line, i64::from(record.ordinal))
@@ -49,15 +50,15 @@ impl SessionStep {
 impl Store {
     /// Returns the steps of a session in order.
     pub fn steps(&self, session: &SessionId) -> Result<Vec<SessionStep>> {
-        let sql = format!("{STEP_SELECT} WHERE s.name = ?1 ORDER BY r.line, r.ordinal LIMIT ?2");
+        let sql = select_steps("WHERE s.name = ?1 ORDER BY r.line, r.ordinal LIMIT ?2");
         self.read(|connection| query_steps(connection, &sql, params![session.as_str(), STEPS_MAX]))
     }
 
     /// Returns the last steps of a session in order, at most `limit`.
     pub fn last_steps(&self, session: &SessionId, limit: usize) -> Result<Vec<SessionStep>> {
-        let sql = format!(
-            "{STEP_SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
-             ORDER BY r.line DESC, r.ordinal DESC LIMIT ?2"
+        let sql = select_steps(
+            "WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
+             ORDER BY r.line DESC, r.ordinal DESC LIMIT ?2",
         );
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut steps = self
@@ -66,17 +67,17 @@ impl Store {
         Ok(steps)
     }
 
-    /// Returns the step that a record is.
+    /// Returns the step of a record.
     pub fn read_step(&self, id: RecordId) -> Result<Option<SessionStep>> {
-        let sql = format!("{STEP_SELECT} WHERE r.id = ?1");
+        let sql = select_steps("WHERE r.id = ?1");
         self.read(|connection| Ok(query_steps(connection, &sql, params![id.as_bytes()])?.pop()))
     }
 
-    /// Returns the call that a result answers.
+    /// Returns the call of a result.
     pub fn call_for_result(&self, answer: &SessionStep) -> Result<Option<SessionStep>> {
-        let sql = format!(
-            "{STEP_SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
-               AND (r.line, r.ordinal) < (?2, ?3) ORDER BY r.line DESC, r.ordinal DESC LIMIT ?4"
+        let sql = select_steps(
+            "WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
+               AND (r.line, r.ordinal) < (?2, ?3) ORDER BY r.line DESC, r.ordinal DESC LIMIT ?4",
         );
         let sql = format!(
             "SELECT * FROM ({sql}) WHERE kind = {} AND call = ?5 LIMIT 1",
@@ -87,9 +88,9 @@ impl Store {
 
     /// Returns the result of a call.
     pub fn result_of_call(&self, call: &SessionStep) -> Result<Option<SessionStep>> {
-        let sql = format!(
-            "{STEP_SELECT} WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
-               AND (r.line, r.ordinal) > (?2, ?3) ORDER BY r.line, r.ordinal LIMIT ?4"
+        let sql = select_steps(
+            "WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
+               AND (r.line, r.ordinal) > (?2, ?3) ORDER BY r.line, r.ordinal LIMIT ?4",
         );
         let (result, error) = (RecordKind::ToolResult as i64, RecordKind::Error as i64);
         let sql = format!(
@@ -142,11 +143,12 @@ impl Store {
         }
     }
 
-    /// Returns the texts of a session's last records of what was said, the latest first.
+    /// Returns the texts of a session's last prompts and answers, the latest first.
     pub fn last_utterances(&self, session: &SessionId, limit: usize) -> Result<Vec<String>> {
         let text = TEXT_COLUMNS;
         let sql = format!(
-            "SELECT {text} FROM records r WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
+            "SELECT {text} FROM records r
+             WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
                AND r.kind IN (0, 1, 8) ORDER BY r.line DESC, r.ordinal DESC LIMIT ?2"
         );
         self.read(|connection| {
@@ -162,9 +164,29 @@ impl Store {
     }
 }
 
-const STEP_SELECT: &str = "SELECT r.id AS id, r.kind AS kind, r.at, s.name, r.tool, r.path,
-        r.call AS call, json_extract(r.metadata, '$.exit_code'), r.line, r.ordinal
-    FROM records r JOIN sessions s ON s.id = r.session";
+columns! {
+    /// The aliases of `kind` and `call` are used by the queries around this one.
+    mod col {
+        id: "r.id AS id",
+        kind: "r.kind AS kind",
+        at: "r.at AS at",
+        session: "s.name AS session",
+        tool: "r.tool AS tool",
+        path: "r.path AS path",
+        call: "r.call AS call",
+        exit_code: "json_extract(r.metadata, '$.exit_code') AS exit_code",
+        line: "r.line AS line",
+        ordinal: "r.ordinal AS ordinal",
+    }
+}
+
+/// Returns the query for steps with a condition and an order.
+fn select_steps(rest: &str) -> String {
+    format!(
+        "SELECT {} FROM records r JOIN sessions s ON s.id = r.session {rest}",
+        col::SQL
+    )
+}
 
 fn query_steps(
     connection: &Connection,
@@ -177,16 +199,16 @@ fn query_steps(
 }
 
 fn read_step(row: &Row<'_>) -> rusqlite::Result<SessionStep> {
-    let exit_code: Option<String> = row.get(7)?;
+    let exit_code: Option<String> = row.get(col::exit_code)?;
     Ok(SessionStep {
-        id: RecordId::from_bytes(row.get(0)?),
-        kind: records::kind_from_number(row.get(1)?),
-        at: timestamp_from_millis(row.get(2)?),
-        session: SessionId::new(row.get::<_, String>(3)?),
-        tool: row.get(4)?,
-        path: row.get(5)?,
-        call: row.get(6)?,
+        id: RecordId::from_bytes(row.get(col::id)?),
+        kind: records::kind_from_number(row.get(col::kind)?),
+        at: timestamp_from_millis(row.get(col::at)?),
+        session: SessionId::new(row.get::<_, String>(col::session)?),
+        tool: row.get(col::tool)?,
+        path: row.get(col::path)?,
+        call: row.get(col::call)?,
         exit_code: exit_code.and_then(|code| code.parse().ok()),
-        position: (row.get(8)?, row.get(9)?),
+        position: (row.get(col::line)?, row.get(col::ordinal)?),
     })
 }

@@ -1,4 +1,4 @@
-//! Parts of a session, and figures of what is there: what somebody asks who reads page by page.
+//! Reading a session page by page, and counting what the store holds.
 
 use jiff::Timestamp;
 use memory::SessionId;
@@ -11,12 +11,12 @@ use crate::records::sessions::timestamp_from_millis;
 use crate::records::{self, StoredRecord};
 use crate::texts::reader::TextReader;
 
-/// How much a store holds, in all or of some workspaces.
+/// How much the store holds, in all or in some workspaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StoreCounts {
     pub sessions: u64,
     pub records: u64,
-    /// Facts that hold; history is not counted.
+    /// Current facts, without superseded ones.
     pub facts: u64,
     pub pins: u64,
     pub first: Option<Timestamp>,
@@ -24,7 +24,8 @@ pub struct StoreCounts {
 }
 
 impl Store {
-    /// Returns records of a session in the order of its log: at most `limit`, after the first `skip`.
+    /// Returns at most `limit` records of a session in the order of its log, after the first
+    /// `skip`.
     pub fn timeline(
         &self,
         session: &SessionId,
@@ -48,14 +49,15 @@ impl Store {
         })
     }
 
-    /// Returns how much there is: of these workspaces, by key, or of all.
+    /// Counts what the store holds in these workspaces, by key, or in all.
     pub fn counts(&self, workspaces: Option<&[String]>) -> Result<StoreCounts> {
         let keys = workspaces.map(|keys| serde_json::to_string(keys).unwrap_or_default());
         self.read(|connection| {
             let within = "(?1 IS NULL OR workspace IN
                 (SELECT id FROM workspaces WHERE key IN (SELECT value FROM json_each(?1))))";
             let sessions = format!(
-                "SELECT count(*), coalesce(sum(records), 0), min(started), max(coalesce(ended, started))
+                "SELECT count(*), coalesce(sum(records), 0), min(started),
+                    max(coalesce(ended, started))
                  FROM sessions WHERE records > 0 AND {within}"
             );
             let facts = format!(

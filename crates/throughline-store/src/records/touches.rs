@@ -1,4 +1,4 @@
-//! Touches: which sessions had to do with a file.
+//! Touches: the sessions that read or changed a file.
 
 use jiff::Timestamp;
 use memory::{RecordId, RecordKind, SessionId};
@@ -9,16 +9,16 @@ use crate::Store;
 use crate::error::Result;
 use crate::records::sessions::timestamp_from_millis;
 
-/// What one session did to one file.
+/// What one session did with one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileTouch {
     pub session: SessionId,
     pub title: Option<String>,
     pub workspace: Option<String>,
     pub path: String,
-    /// Changes, as far as the log shows them.
+    /// How often the session changed the file, as far as its log shows.
     pub edits: u64,
-    /// Calls and results that name the file without changing it.
+    /// How often the session named the file without changing it.
     pub mentions: u64,
     pub first: Option<Timestamp>,
     pub last: Option<Timestamp>,
@@ -27,8 +27,8 @@ pub struct FileTouch {
 }
 
 impl Store {
-    /// Returns the sessions that touched a file, those that changed it first, then the latest.
-    /// `path` is matched whole or from the end, so that worktrees and other clones count.
+    /// Returns the sessions that touched a file: those that changed it first, then the latest.
+    /// `path` matches as a whole or as a suffix, so that worktrees and other clones count.
     pub fn touches(
         &self,
         path: &str,
@@ -37,7 +37,7 @@ impl Store {
     ) -> Result<Vec<FileTouch>> {
         let path = path.replace('\\', "/");
         let path = path.trim_start_matches("./").trim_end_matches('/');
-        // The paths alone are scanned; rows are fetched for those that match.
+        // The inner query scans an index of paths, and only matching rows are fetched.
         let sql = "
             SELECT s.name, s.title, w.key, max(t.path), sum(t.kind = ?2), sum(t.kind <> ?2),
                 min(t.at), max(t.at), t.session

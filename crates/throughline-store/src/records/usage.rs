@@ -5,12 +5,13 @@ use memory::{Flavor, SessionId, Usage};
 use rusqlite::{Row, Transaction, params};
 
 use crate::Store;
+use crate::columns::columns;
 use crate::error::Result;
 use crate::ingest::sanitizer::CleanUsage;
 use crate::records::sessions::{SessionRef, timestamp_from_millis};
 use redact::CleanString;
 
-/// Which usage to count.
+/// Which usage to add up.
 #[derive(Clone, Debug, Default)]
 pub struct UsageFilter {
     pub flavor: Option<Flavor>,
@@ -21,28 +22,28 @@ pub struct UsageFilter {
     pub until: Option<Timestamp>,
 }
 
-/// What one session used of one model within a quarter of an hour: the days of every time zone
-/// are made of whole quarters. Responses whose cost the log states are counted apart.
+/// What one session used of one model within a quarter of an hour, because the days of every time
+/// zone consist of whole quarters. Responses whose cost the log states are counted apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UsageRow {
     pub session: SessionId,
     pub title: Option<String>,
-    /// An agent's name, which a later version may have written.
+    /// The name of the agent, which a later version may have written.
     pub agent: String,
     pub workspace: Option<String>,
     pub model: Option<String>,
-    /// When the quarter began.
+    /// The start of the quarter.
     pub quarter: Option<Timestamp>,
     pub usage: Usage,
-    /// API responses, or prompts where the log counts no finer.
+    /// The number of API responses, or of prompts where the log has no finer count.
     pub requests: u64,
-    /// What the log states.
+    /// The cost that the log states.
     pub cost_usd: Option<f64>,
 }
 
 const QUARTER_MS: i64 = 15 * 60 * 1000;
 
-/// When a model was asked, and how many tokens it read.
+/// When a model was called, and how many tokens it read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestSize {
     pub at: Timestamp,
@@ -71,12 +72,12 @@ impl Store {
         })
     }
 
-    /// Returns what was used, in order of sessions.
+    /// Returns the usage in order of sessions.
     pub fn usage(&self, filter: &UsageFilter) -> Result<Vec<UsageRow>> {
-        // A log that does not date its usage dates its session. `sum` fails when integers
+        // A log without times for its usage gets the time of its session. `sum` fails when integers
         // overflow; `total` adds floating-point numbers, and the cast saturates.
-        const SQL: &str = "
-            WITH dated AS (
+        let sql = format!(
+            "WITH dated AS (
                 SELECT u.*, s.name, s.title, s.flavor, w.key AS workspace,
                        coalesce(u.at, s.ended, s.started) AS moment
                 FROM usage u
@@ -86,18 +87,15 @@ impl Store {
                   AND (?2 IS NULL OR instr(w.key, ?2) OR EXISTS
                     (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?2)))
                   AND (?3 IS NULL OR s.name = ?3))
-            SELECT name, title, flavor, workspace, model, moment - moment % ?6 AS quarter,
-                   CAST(total(max(input, 0)) AS INTEGER), CAST(total(max(output, 0)) AS INTEGER),
-                   CAST(total(max(cache_read, 0)) AS INTEGER),
-                   CAST(total(max(cache_write, 0)) AS INTEGER),
-                   CAST(total(max(reasoning, 0)) AS INTEGER),
-                   count(*), sum(cost_usd)
+            SELECT {}
             FROM dated
             WHERE (?4 IS NULL OR moment >= ?4) AND (?5 IS NULL OR moment < ?5)
             GROUP BY session, model, quarter, cost_usd IS NULL
-            ORDER BY name, model, quarter, cost_usd IS NULL";
+            ORDER BY name, model, quarter, cost_usd IS NULL",
+            col::SQL
+        );
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(SQL)?;
+            let mut statement = connection.prepare_cached(&sql)?;
             let rows = statement.query_map(
                 params![
                     filter.flavor.map(Flavor::name),
@@ -114,37 +112,56 @@ impl Store {
     }
 }
 
+columns! {
+    mod col {
+        session: "name",
+        title: "title",
+        agent: "flavor",
+        workspace: "workspace",
+        model: "model",
+        quarter: "moment - moment % ?6 AS quarter",
+        input: "CAST(total(max(input, 0)) AS INTEGER)",
+        output: "CAST(total(max(output, 0)) AS INTEGER)",
+        cache_read: "CAST(total(max(cache_read, 0)) AS INTEGER)",
+        cache_write: "CAST(total(max(cache_write, 0)) AS INTEGER)",
+        reasoning: "CAST(total(max(reasoning, 0)) AS INTEGER)",
+        requests: "count(*)",
+        cost_usd: "sum(cost_usd)",
+    }
+}
+
 fn usage_row(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
     Ok(UsageRow {
-        session: SessionId::new(row.get::<_, String>(0)?),
-        title: row.get(1)?,
-        agent: row.get(2)?,
-        workspace: row.get(3)?,
-        model: row.get(4)?,
-        quarter: timestamp_from_millis(row.get(5)?),
+        session: SessionId::new(row.get::<_, String>(col::session)?),
+        title: row.get(col::title)?,
+        agent: row.get(col::agent)?,
+        workspace: row.get(col::workspace)?,
+        model: row.get(col::model)?,
+        quarter: timestamp_from_millis(row.get(col::quarter)?),
         usage: Usage {
-            input: row.get(6)?,
-            output: row.get(7)?,
-            cache_read: row.get(8)?,
-            cache_write: row.get(9)?,
-            reasoning: row.get(10)?,
+            input: row.get(col::input)?,
+            output: row.get(col::output)?,
+            cache_read: row.get(col::cache_read)?,
+            cache_write: row.get(col::cache_write)?,
+            reasoning: row.get(col::reasoning)?,
         },
-        requests: row.get(11)?,
-        cost_usd: row.get(12)?,
+        requests: row.get(col::requests)?,
+        cost_usd: row.get(col::cost_usd)?,
     })
 }
 
-/// Writes the usage of a response. A log tells it several times, and only the last telling is
-/// complete, so the largest figures count; a copy of the log does not take it from its session.
-/// Says whether anything changed.
+/// Writes the usage of a response. A log states it several times and only the last one is complete,
+/// so the largest numbers count. A copy of the log does not move the usage to its session. Returns
+/// whether anything changed.
 pub(crate) fn upsert(
     tx: &Transaction<'_>,
     session: SessionRef,
     usage: &CleanUsage,
 ) -> Result<bool> {
     let entry = &usage.entry;
-    let changed = tx.prepare_cached(
-        "INSERT INTO usage (key, session, at, model, input, output, cache_read, cache_write,
+    let changed = tx
+        .prepare_cached(
+            "INSERT INTO usage (key, session, at, model, input, output, cache_read, cache_write,
             reasoning, cost_usd)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
          ON CONFLICT (key) DO UPDATE SET
@@ -162,21 +179,22 @@ pub(crate) fn upsert(
             cost_usd = coalesce(excluded.cost_usd, cost_usd)
          WHERE excluded.session <> session OR excluded.input > input OR excluded.output > output
             OR excluded.cache_read > cache_read OR excluded.cache_write > cache_write
-            OR excluded.reasoning > reasoning OR (excluded.cost_usd IS NOT NULL AND excluded.cost_usd IS NOT cost_usd)
+            OR excluded.reasoning > reasoning
+            OR (excluded.cost_usd IS NOT NULL AND excluded.cost_usd IS NOT cost_usd)
             OR (excluded.model IS NOT NULL AND excluded.model IS NOT model)
             OR (excluded.at IS NOT NULL AND at IS NULL)",
-    )?
-    .execute(params![
-        usage.key,
-        session.id,
-        entry.at.map(Timestamp::as_millisecond),
-        usage.model.as_ref().map(CleanString::as_str),
-        entry.usage.input,
-        entry.usage.output,
-        entry.usage.cache_read,
-        entry.usage.cache_write,
-        entry.usage.reasoning,
-        entry.cost_usd,
-    ])?;
+        )?
+        .execute(params![
+            usage.key,
+            session.id,
+            entry.at.map(Timestamp::as_millisecond),
+            usage.model.as_ref().map(CleanString::as_str),
+            entry.usage.input,
+            entry.usage.output,
+            entry.usage.cache_read,
+            entry.usage.cache_write,
+            entry.usage.reasoning,
+            entry.cost_usd,
+        ])?;
     Ok(changed > 0)
 }

@@ -1,4 +1,4 @@
-//! Workspaces and the folders they were seen in.
+//! Workspaces, and the folders in which they were seen.
 
 use memory::{SessionId, Workspace};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -10,8 +10,8 @@ use crate::records;
 use redact::CleanString;
 
 impl Store {
-    /// Returns the key under which a workspace is known: its own, or that of the workspace that was
-    /// seen in its folder.
+    /// Returns the stored key of a workspace: its own, or that of the workspace which was seen in
+    /// its folder.
     pub fn workspace_key(&self, workspace: &Workspace) -> Result<Option<String>> {
         self.read(|connection| {
             Ok(connection
@@ -25,7 +25,7 @@ impl Store {
         })
     }
 
-    /// Returns the folder of a session and the key of its workspace, as far as they are known.
+    /// Returns the folder of a session and the key of its workspace, if both are known.
     pub fn session_folder(&self, session: &SessionId) -> Result<Option<(String, String)>> {
         self.read(|connection| {
             Ok(connection
@@ -38,7 +38,7 @@ impl Store {
         })
     }
 
-    /// Returns the workspaces with this in their address or folder, each with one of its folders.
+    /// Returns the workspaces whose key or folder contains a text, each with one of its folders.
     pub fn workspaces_matching(&self, part: &str, limit: usize) -> Result<Vec<Workspace>> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
@@ -59,10 +59,10 @@ impl Store {
     }
 }
 
-/// Returns the number of a workspace, making its row when there is none.
+/// Returns the number of a workspace, inserting its row when there is none.
 ///
-/// A workspace that is known by its folder alone is the one whose remote another log named for
-/// that folder, whichever of the two logs was read first. An empty `root` names no folder.
+/// A workspace that is known only by its folder is the same as one whose remote another log names
+/// for that folder, whichever of the two logs was read first. An empty `root` stands for no folder.
 pub(crate) fn find_or_insert_workspace(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -79,14 +79,14 @@ pub(crate) fn find_or_insert_workspace(
         None => insert_root(tx, root, find_or_insert_by_key(tx, key)?)?,
         Some((id, _)) if key == root => id,
         Some((old, true)) => rename_or_merge(tx, writer, old, key)?,
-        // The folder holds another repository than it did.
+        // The folder contains another repository than before.
         Some((_, false)) => find_or_insert_by_key(tx, key)?,
     };
     writer.workspaces.insert(name, id);
     Ok(id)
 }
 
-/// Returns the workspace of a folder, and whether it is known by that folder alone.
+/// Returns the workspace of a folder, and whether it is known only by that folder.
 fn workspace_at_root(tx: &Transaction<'_>, root: &str) -> Result<Option<(i64, bool)>> {
     let sql =
         "SELECT r.workspace, w.key = r.path FROM roots r JOIN workspaces w ON w.id = r.workspace
@@ -119,8 +119,8 @@ fn find_or_insert_by_key(tx: &Transaction<'_>, key: &str) -> Result<i64> {
     Ok(tx.last_insert_rowid())
 }
 
-/// Gives a workspace that was known by its folder the name of its remote, and returns its number.
-/// Where the remote has a workspace already, the two become one.
+/// Gives a workspace that was known by its folder the key of its remote, and returns its number. If
+/// the remote has a workspace already, the two are merged.
 fn rename_or_merge(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -132,7 +132,8 @@ fn rename_or_merge(
             .execute(params![old, key])?;
         return Ok(old);
     };
-    // The records of one of the two must be indexed anew: better the fewer.
+    // The records of one of the two must be indexed again, so the smaller one is merged into the
+    // other.
     let (lost, kept) = if records_in(tx, old)? <= records_in(tx, other)? {
         (old, other)
     } else {
@@ -149,7 +150,7 @@ fn rename_or_merge(
         .execute([lost])?;
     tx.prepare_cached("UPDATE workspaces SET key = ?2 WHERE id = ?1")?
         .execute(params![kept, key])?;
-    // What is remembered of sessions and workspaces names the lost number.
+    // The caches contain the number of the deleted workspace.
     writer.sessions.clear();
     writer.workspaces.clear();
     for session in sessions {

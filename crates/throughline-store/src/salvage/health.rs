@@ -1,4 +1,4 @@
-//! How the store is doing: sizes, counts, and whether everything is as it was written.
+//! The health of a store: sizes, counts, and whether rows and texts are intact.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use crate::texts::logs;
 use crate::texts::reader::TextReader;
 use crate::{Store, records};
 
-/// Problems that SQLite lists before it gives up.
+/// How many problems SQLite reports before it stops.
 const PROBLEMS_MAX: usize = 20;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Health {
     pub format: i64,
     pub sqlite: String,
-    /// Database, write-ahead log and shared memory together.
+    /// The size of the database, its write-ahead log and its shared memory.
     pub size_bytes: u64,
     /// The write-ahead log alone.
     pub log_bytes: u64,
@@ -27,11 +27,12 @@ pub struct Health {
     pub workspaces: u64,
     pub sources: u64,
     pub sources_gone: u64,
-    /// Traces of what was forgotten are still in the files: another process was reading.
+    /// Forgotten text is still in the files, because another process was reading.
     pub traces: bool,
-    /// What is wrong with the rows and pages; empty when sound.
+    /// Problems of rows and pages; empty for an intact store.
     pub problems: Vec<String>,
-    /// Records and pieces of logs whose text is not what was written; only looked for when asked.
+    /// The number of records and pieces of logs with damaged texts; `None` when texts were not
+    /// checked.
     pub damaged: Option<u64>,
 }
 
@@ -77,18 +78,19 @@ impl Store {
 }
 
 impl Health {
-    /// Says whether nothing was found wrong.
+    /// Says whether no problem was found.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty() && self.damaged.unwrap_or(0) == 0
     }
 
-    /// Says whether the log has outgrown its limit: some process keeps an old reading open.
+    /// Says whether the write-ahead log exceeds its limit, because a process keeps an old snapshot
+    /// open.
     pub fn exceeds_wal_limit(&self) -> bool {
         self.log_bytes > connection::WAL_BYTES_MAX
     }
 }
 
-/// Asks SQLite, which looks at its pages, its indexes and the search index.
+/// Runs SQLite's own checks of pages, indexes and the search index, and ours of the rows.
 pub(crate) fn find_problems(connection: &Connection, deep: bool) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     let check = if deep {
@@ -117,7 +119,7 @@ pub(crate) fn find_problems(connection: &Connection, deep: bool) -> Result<Vec<S
     Ok(problems)
 }
 
-/// What must not be, though SQLite has nothing against it.
+/// Conditions that must hold although SQLite does not enforce them.
 const CONSISTENCY_CHECKS: &[(&str, &str)] = &[
     (
         "SELECT count(*) FROM pragma_foreign_key_check",
@@ -131,7 +133,7 @@ const CONSISTENCY_CHECKS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Counts records and pieces of logs that are not as they were written.
+/// Counts the records and pieces of logs whose texts are damaged.
 fn count_damaged_texts(connection: &Connection, problems: &mut Vec<String>) -> Result<u64> {
     let mut damaged = 0;
     let mut look = |sql: &str, is_sound: &mut dyn FnMut(&Row<'_>) -> Result<()>| -> Result<()> {
@@ -176,7 +178,7 @@ fn collect_problems(connection: &Connection, sql: &str, problems: &mut Vec<Strin
     }
 }
 
-/// Damage that stops an examination is its finding.
+/// Records an error as a problem if it means damage, and returns it otherwise.
 fn record_problem(error: Error, problems: &mut Vec<String>) -> Result<()> {
     if !error.is_corrupt() {
         return Err(error);

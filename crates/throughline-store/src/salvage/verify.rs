@@ -1,4 +1,4 @@
-//! Whether a file is whole, and whether two files hold the same.
+//! Verifying that a database is intact, and comparing two databases.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,14 +13,14 @@ use crate::error::{Error, Result};
 use crate::salvage::health;
 use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 
-/// Damaged texts that are reported by name; the rest are only counted.
+/// How many damaged texts are reported by name; the rest are only counted.
 const NAMED_MAX: usize = 20;
 
-/// Texts that are not what was written.
+/// Texts that do not match their checksums.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DamagedTexts {
     pub count: usize,
-    /// The first of them: "record ID" or "log PATH from byte OFFSET".
+    /// The names of the first ones: "record ID" or "log PATH from byte OFFSET".
     pub first: Vec<String>,
 }
 
@@ -49,8 +49,8 @@ impl std::fmt::Display for DamagedTexts {
     }
 }
 
-/// Fails unless SQLite finds the file sound and every text of a record and of an archived log is as
-/// it was written. Returns how many records there are.
+/// Fails unless SQLite finds no problem and every text of records and logs is intact. Returns the
+/// number of records.
 pub(crate) fn check_integrity(connection: &Connection, path: &Path) -> Result<u64> {
     let unsound = |why: String| Error::InvalidFile {
         path: path.to_owned(),
@@ -69,8 +69,7 @@ pub(crate) fn check_integrity(connection: &Connection, path: &Path) -> Result<u6
     count_records(connection)
 }
 
-/// Fails unless `doctor --deep` would find nothing wrong with a file. Returns how many records
-/// there are.
+/// Fails unless `doctor --deep` would find no problem. Returns the number of records.
 pub(crate) fn check_thoroughly(connection: &Connection, path: &Path) -> Result<u64> {
     let records = check_integrity(connection, path)?;
     let problems = health::find_problems(connection, true)?;
@@ -99,7 +98,7 @@ pub(crate) fn damaged_texts(connection: &Connection) -> Result<DamagedTexts> {
         Err(error) => Err(error),
     };
     let texts = TextReader::default();
-    let sql = format!("SELECT r.id, r.checksum, {} FROM records r", TEXT_COLUMNS);
+    let sql = format!("SELECT r.id, r.checksum, {TEXT_COLUMNS} FROM records r");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -120,10 +119,10 @@ pub(crate) fn damaged_texts(connection: &Connection) -> Result<DamagedTexts> {
     Ok(damaged)
 }
 
-/// A table's definition, how many rows it has, and a hash of them all.
+/// The definition of a table, the number of its rows, and a hash of all of them.
 type TableHash = (String, u64, blake3::Hash);
 
-/// Returns a hash of every table, those of the search index included.
+/// Returns a hash of every table, including those of the search index.
 pub(crate) fn hash_tables(connection: &Connection) -> Result<BTreeMap<String, TableHash>> {
     let mut statement = connection
         .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage > 0")?;

@@ -1,4 +1,4 @@
-//! Short texts, compressed together: alone each would hardly shrink.
+//! Short texts, compressed together, because a short text alone hardly shrinks.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -8,15 +8,16 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::error::{Error, Result};
 
-/// Larger blocks compress better, smaller ones are read faster: a question reads a hundred texts from as many blocks.
+/// Larger blocks compress better, smaller ones are read faster: a search reads a hundred texts from
+/// as many blocks.
 pub(crate) const BLOCK_BYTES: usize = 16 << 10;
-/// A block's texts, even the last and longest, stay below this.
+/// The limit for decompressing a block.
 const BLOCK_BYTES_MAX: usize = 64 << 20;
-/// zstd 3 compresses these texts as well as much slower levels do.
+/// zstd level 3 compresses these texts as well as much slower levels.
 pub(crate) const ZSTD_LEVEL: i32 = 3;
 
-/// The blocks that something lies in, and what lies in one, in order: every table that keeps texts in
-/// blocks must be here, or a repair takes its texts for nobody's.
+/// Queries for the blocks that are in use, and for the texts in one block, in order. Every table
+/// that stores texts in blocks must occur here: a repair deletes the texts that it does not find.
 pub(crate) const USED_BLOCKS_SQL: &str = "SELECT block FROM records WHERE block IS NOT NULL
     UNION SELECT block FROM raw WHERE block IS NOT NULL";
 pub(crate) const BLOCK_TEXTS_SQL: &str = "SELECT start, size FROM records WHERE block = ?1
@@ -28,7 +29,7 @@ pub(crate) fn insert(tx: &Transaction<'_>, data: &[u8]) -> Result<i64> {
     Ok(tx.last_insert_rowid())
 }
 
-/// Returns a text by its place in an uncompressed block.
+/// Returns a text by its position in a decompressed block.
 pub(crate) fn slice_text(bytes: &[u8], id: i64, start: usize, size: usize) -> Result<String> {
     let lost = || Error::MissingText(format!("block {id}"));
     let text = bytes.get(start..).and_then(|text| text.get(..size));
@@ -36,13 +37,13 @@ pub(crate) fn slice_text(bytes: &[u8], id: i64, start: usize, size: usize) -> Re
     String::from_utf8(text.to_vec()).map_err(|_| lost())
 }
 
-/// Returns all of a block's texts.
+/// Returns all texts of a block.
 pub(crate) fn read_whole_block(connection: &Connection, id: i64) -> Result<String> {
     String::from_utf8(read_block(connection, id)?)
         .map_err(|_| Error::MissingText(format!("block {id}")))
 }
 
-/// Deletes a block that nothing refers to any more, and says whether it is gone.
+/// Deletes a block that no row refers to, and says whether it is gone.
 pub(crate) fn delete_unused_block(tx: &Transaction<'_>, id: i64) -> Result<bool> {
     tx.prepare_cached(
         "DELETE FROM blocks WHERE id = ?1
@@ -134,12 +135,12 @@ fn decompressed_size(data: &[u8]) -> usize {
     size.unwrap_or(BLOCK_BYTES_MAX).min(BLOCK_BYTES_MAX)
 }
 
-/// Takes a text out of its block; the others stay where they are.
+/// Overwrites a text in its block; the other texts keep their positions.
 pub(crate) fn blank_text(tx: &Transaction<'_>, id: i64, start: usize, size: usize) -> Result<()> {
     blank_texts(tx, id, &[(start, size)])
 }
 
-/// Takes several texts out of their block.
+/// Overwrites several texts in a block.
 pub(crate) fn blank_texts(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)]) -> Result<()> {
     if delete_unused_block(tx, id)? {
         return Ok(());
@@ -147,7 +148,7 @@ pub(crate) fn blank_texts(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)
     let mut bytes = match read_block(tx, id) {
         Ok(bytes) => bytes,
         Err(error @ Error::MissingText(_)) => {
-            // None of its texts can be read any more, but its bytes may hold what is to go.
+            // None of its texts can be read, but its bytes may hold what must be deleted.
             tracing::warn!(%error, "an unreadable block is deleted");
             tx.prepare_cached("DELETE FROM blocks WHERE id = ?1")?
                 .execute([id])?;
@@ -168,7 +169,7 @@ pub(crate) fn blank_texts(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)
     Ok(())
 }
 
-/// Takes everything out of a block but the texts at these places, which are in order.
+/// Overwrites everything in a block except for the texts at these positions, which are in order.
 pub(crate) fn blank_all_except(
     tx: &Transaction<'_>,
     id: i64,
@@ -189,7 +190,7 @@ pub(crate) fn blank_all_except(
     blank_texts(tx, id, &gaps)
 }
 
-/// Returns the texts of a block, uncompressed.
+/// Returns the texts of a block, decompressed.
 pub(crate) fn read_block(connection: &Connection, id: i64) -> Result<Vec<u8>> {
     let lost = || Error::MissingText(format!("block {id}"));
     let data: Option<Vec<u8>> = connection

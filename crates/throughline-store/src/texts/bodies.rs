@@ -1,4 +1,4 @@
-//! Long texts: compressed, named by what they say, kept once.
+//! Long texts: compressed, named by their hash, and stored once.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -6,10 +6,11 @@ use crate::error::{Error, Result};
 use crate::hex;
 use crate::ingest::sanitizer::CompressedText;
 
-/// No text of ours is longer; a damaged length must not make us allocate the world.
+/// The limit for decompressing a text, so that a damaged length does not allocate all memory. No
+/// stored text is longer.
 const TEXT_BYTES_MAX: usize = 256 << 20;
 
-/// The long texts that something refers to, for who looks for those that nothing does.
+/// The query for the bodies that are in use. Every table that refers to bodies must occur here.
 pub(crate) const USED_BODIES_SQL: &str =
     "SELECT body FROM records WHERE body IS NOT NULL UNION SELECT body FROM raw";
 
@@ -28,7 +29,7 @@ pub(crate) fn read_body(connection: &Connection, hash: &[u8]) -> Result<String> 
     decompress_body(hash, &data.ok_or_else(lost)?)
 }
 
-/// Returns the text that a compressed one stands for.
+/// Decompresses a body.
 pub(crate) fn decompress_body(hash: &[u8], data: &[u8]) -> Result<String> {
     let lost = || Error::MissingText(hex::encode(hash));
     let size = zstd::bulk::Decompressor::upper_bound(data).unwrap_or(TEXT_BYTES_MAX);
@@ -36,7 +37,7 @@ pub(crate) fn decompress_body(hash: &[u8], data: &[u8]) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| lost())
 }
 
-/// Returns a text if it is what its name says.
+/// Returns a text if it matches its hash.
 pub(crate) fn read_verified_body(connection: &Connection, hash: &[u8]) -> Result<String> {
     let text = read_body(connection, hash)?;
     if !matches_hash(&text, hash) {
@@ -46,12 +47,12 @@ pub(crate) fn read_verified_body(connection: &Connection, hash: &[u8]) -> Result
     Ok(text)
 }
 
-/// Says whether a text has this name.
+/// Says whether a text has this hash.
 pub(crate) fn matches_hash(text: &str, hash: &[u8]) -> bool {
     blake3::hash(text.as_bytes()).as_bytes()[..16] == *hash
 }
 
-/// Deletes a text that nothing refers to any more.
+/// Deletes a body that no row refers to.
 pub(crate) fn delete_unused_body(tx: &Transaction<'_>, hash: &[u8]) -> Result<()> {
     tx.prepare_cached(
         "DELETE FROM bodies WHERE hash = ?1

@@ -1,7 +1,8 @@
-//! The agents' own logs, redacted and compressed, so that a session survives its agent's clean-up.
+//! The agents' own logs, redacted and compressed, so that a session survives when its agent deletes
+//! it.
 //!
-//! A source's log is kept in pieces, each as it was read. A source that is read again from its
-//! start gets a new generation of pieces. When that is whole, the generation before it is deleted,
+//! A log is stored in pieces, each as it was read. A source that is read again from its start gets
+//! a new generation of pieces. When that generation is complete, the one before it is deleted,
 //! unless the source has lost records, which only the earlier generation holds.
 
 use std::collections::HashSet;
@@ -21,24 +22,24 @@ use crate::texts::reader::TextReader;
 use crate::texts::{blocks, bodies};
 use redact::CleanString;
 
-/// Earlier generations of a log that are kept; of more the smallest are deleted.
+/// How many earlier generations of a log are kept; of more, the smallest are deleted.
 const EARLIER_GENERATIONS_MAX: usize = 8;
 
-/// Which pieces have lost their text.
+/// The condition for pieces whose text is missing.
 pub(crate) const WITHOUT_TEXT: &str = "CASE WHEN block IS NULL
     THEN body NOT IN (SELECT hash FROM bodies) ELSE block NOT IN (SELECT id FROM blocks) END";
 
-/// A piece of a log, clean and compressed.
+/// A piece of a log, redacted and compressed.
 #[derive(Debug)]
 pub(crate) struct LogPiece {
     pub offset: u64,
-    /// How much of the log it covers; its own text differs where secrets were.
+    /// How many bytes of the log it covers; its own text differs where secrets were.
     pub size: u64,
     pub body: CompressedText,
 }
 
 impl LogPiece {
-    pub fn new(offset: u64, size: u64, text: &CleanString) -> Option<Self> {
+    pub(crate) fn new(offset: u64, size: u64, text: &CleanString) -> Option<Self> {
         Some(Self {
             offset,
             size,
@@ -46,12 +47,12 @@ impl LogPiece {
         })
     }
 
-    pub fn read_text_at(&self) -> Result<String> {
+    pub(crate) fn read_text_at(&self) -> Result<String> {
         bodies::decompress_body(&self.body.hash, &self.body.data)
     }
 
-    /// Returns the piece with another text, which came out of its own.
-    pub fn with_text(&self, text: &str) -> Option<Self> {
+    /// Returns the piece with a text that was derived from its own.
+    pub(crate) fn with_text(&self, text: &str) -> Option<Self> {
         Some(Self {
             offset: self.offset,
             size: self.size,
@@ -70,21 +71,21 @@ pub(crate) fn compress_text(text: &str) -> Option<CompressedText> {
     })
 }
 
-/// A piece of a log as it is read back from the archive.
+/// A piece of an archived log.
 #[derive(Clone, Copy, Debug)]
 pub struct RawPiece<'a> {
     /// The number of the log's source.
     pub source: i64,
-    /// 0 for the log as it was last read, 1 and more for what it was before it lost records.
+    /// 0 for the log as it was last read, 1 and more for earlier generations.
     pub earlier: u64,
     pub path: &'a str,
     pub text: &'a str,
 }
 
 impl Store {
-    /// Calls `each` with every piece of a session's logs, in their order, the log as it is now
-    /// before its earlier generations. A log that several sessions share is given whole. Returns
-    /// the pieces that were left out because their text is not what was written.
+    /// Calls `each` with every piece of a session's logs in their order, the current generation
+    /// before earlier ones. A log that several sessions share is passed whole. Returns the pieces
+    /// that were left out because their text is damaged.
     pub fn each_log_piece(
         &self,
         session: &SessionId,
@@ -123,14 +124,14 @@ impl Store {
     }
 }
 
-/// Returns which generation of a source's pieces is whole.
+/// Returns the complete generation of a source's log.
 pub(crate) fn generation(connection: &Connection, source: i64) -> Result<i64> {
     Ok(connection
         .prepare_cached("SELECT generation FROM sources WHERE id = ?1")?
         .query_row([source], |row| row.get(0))?)
 }
 
-/// Says whether anything of a source's log is kept.
+/// Says whether any piece of a source's log is stored.
 pub(crate) fn has_log_pieces(connection: &Connection, source: i64) -> Result<bool> {
     Ok(connection
         .prepare_cached("SELECT 1 FROM raw WHERE source = ?1")?
@@ -144,7 +145,7 @@ pub(crate) fn insert(
     piece: &LogPiece,
 ) -> Result<()> {
     bodies::insert(tx, &piece.body)?;
-    // A reading that was interrupted may have left a piece here.
+    // An interrupted reading may have left a piece at this offset.
     let here = "source = ?1 AND generation = ?2 AND offset = ?3";
     let left = text_locations(tx, here, &[&source, &generation, &piece.offset])?;
     tx.prepare_cached(
@@ -161,8 +162,8 @@ pub(crate) fn insert(
     left.iter().try_for_each(|kept| release_text(tx, kept))
 }
 
-/// Makes a generation the current one. The one before it is deleted, unless it holds text that the
-/// source has lost since.
+/// Makes a generation the current one, and deletes the one before it unless the source has lost
+/// text since.
 pub(crate) fn switch_generation(
     tx: &Transaction<'_>,
     source: i64,
@@ -189,7 +190,7 @@ pub(crate) fn switch_generation(
         .try_for_each(|generation| delete_generation(tx, source, generation))
 }
 
-/// Deletes the pieces that an interrupted reading left behind the current generation.
+/// Deletes the pieces of a newer generation that an interrupted reading has left.
 pub(crate) fn discard_unfinished(tx: &Transaction<'_>, source: i64, current: i64) -> Result<()> {
     delete_where(tx, "source = ?1 AND generation > ?2", source, current)
 }
@@ -214,17 +215,17 @@ fn delete_where(tx: &Transaction<'_>, condition: &str, source: i64, generation: 
     old.iter().try_for_each(|kept| release_text(tx, kept))
 }
 
-/// Where the text of a piece is kept.
+/// Where the text of a piece is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum TextLocation {
     Body(Vec<u8>),
-    /// Packed: block, start and length.
+    /// Block, start and length.
     Block(i64, usize, usize),
 }
 
 impl TextLocation {
-    /// The columns `body, block, start, length` begin at `first`.
-    pub fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+    /// Reads the columns `body, block, start, length`, which begin at `first`.
+    pub(crate) fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
         Ok(match row.get::<_, Option<i64>>(first + 1)? {
             Some(block) => Self::Block(block, row.get(first + 2)?, row.get(first + 3)?),
             None => Self::Body(row.get(first)?),
@@ -232,7 +233,7 @@ impl TextLocation {
     }
 }
 
-/// Returns where the texts of pieces are kept.
+/// Returns where the texts of pieces are stored.
 pub(crate) fn text_locations(
     connection: &Connection,
     condition: &str,
@@ -244,7 +245,7 @@ pub(crate) fn text_locations(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Lets go of a text that its piece no longer refers to.
+/// Deletes a text that no piece refers to any more.
 pub(crate) fn release_text(tx: &Transaction<'_>, kept: &TextLocation) -> Result<()> {
     match kept {
         TextLocation::Body(hash) => bodies::delete_unused_body(tx, hash),
@@ -254,8 +255,8 @@ pub(crate) fn release_text(tx: &Transaction<'_>, kept: &TextLocation) -> Result<
     }
 }
 
-/// Takes secrets out of the pieces that were written before they were known for what they are, and
-/// calls `read` with every text.
+/// Removes secrets from pieces that were written before they were recognised, and calls `read` with
+/// every text.
 pub(crate) fn scrub(
     tx: &Transaction<'_>,
     session: SessionRef,
@@ -286,7 +287,8 @@ pub(crate) fn scrub(
     Ok(())
 }
 
-/// Gives every piece with this text another one: a log that was copied is cleaned with its copy.
+/// Replaces a text in every piece that refers to it: a copy of a log is changed together with the
+/// log.
 pub(crate) fn replace_text(
     tx: &Transaction<'_>,
     old: &TextLocation,
@@ -307,8 +309,8 @@ pub(crate) fn replace_text(
     release_text(tx, old)
 }
 
-/// Returns the text of a piece, or `None` where it is missing or unreadable. What is damaged must
-/// not stop the work on the rest; `doctor --deep` reports it.
+/// Returns the text of a piece, or `None` where it is missing or unreadable. A damaged piece must
+/// not stop the work on the others; `doctor --deep` reports it.
 pub(crate) fn readable_text(
     connection: &Connection,
     kept: &TextLocation,
@@ -323,7 +325,6 @@ pub(crate) fn readable_text(
     }
 }
 
-/// Returns the text of a piece.
 fn read_text_at(connection: &Connection, kept: &TextLocation) -> Result<String> {
     match kept {
         TextLocation::Body(hash) => bodies::read_body(connection, hash),
@@ -333,7 +334,7 @@ fn read_text_at(connection: &Connection, kept: &TextLocation) -> Result<String> 
     }
 }
 
-/// Deletes a source's log, and counts its pieces.
+/// Deletes the log of a source, and returns how many pieces it had.
 pub(crate) fn delete_log(tx: &Transaction<'_>, source: i64) -> Result<usize> {
     let old = text_locations(tx, "source = ?1", &[&source])?;
     tx.prepare_cached("DELETE FROM raw WHERE source = ?1")?
@@ -342,8 +343,8 @@ pub(crate) fn delete_log(tx: &Transaction<'_>, source: i64) -> Result<usize> {
     Ok(old.len())
 }
 
-/// Empties the lines of a source's log in which one of these values stands as a JSON string. The
-/// lines keep their numbers. A piece that cannot be read is counted and stays as it is.
+/// Blanks the lines of a log that contain one of these values as a JSON string. The lines keep
+/// their numbers. A piece that cannot be read is counted and stays.
 pub(crate) fn blank_lines_naming(
     tx: &Transaction<'_>,
     source: i64,
@@ -382,25 +383,24 @@ pub(crate) fn blank_lines_naming(
     Ok(blanked)
 }
 
-/// What taking forgotten texts out of a source's log changed.
+/// How many pieces of a log were changed to remove forgotten texts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BlankedPieces {
-    /// Pieces that held something forgotten.
+    /// Pieces that held a forgotten text.
     pub pieces: usize,
-    /// Pieces whose text could not be read. They may have held something forgotten, so they are
-    /// deleted.
+    /// Pieces that could not be read. They may have held a forgotten text, so they are deleted.
     pub unreadable: usize,
 }
 
 impl BlankedPieces {
-    pub fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.pieces += other.pieces;
         self.unreadable += other.unreadable;
     }
 }
 
-/// Takes forgotten texts and lines out of a source's log. `lines` are those of the log as it was
-/// last read, `earlier` those of its earlier generations.
+/// Removes forgotten texts and lines from a log. `lines` are line numbers in the current
+/// generation, `earlier` in earlier ones.
 pub(crate) fn blank_forgotten(
     tx: &Transaction<'_>,
     source: i64,
@@ -416,13 +416,13 @@ pub(crate) fn blank_forgotten(
         .query_map([source], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
     let mut blanked = BlankedPieces::default();
-    // Lines can be counted only from the start of a log.
+    // Lines can only be counted from the start of a log.
     let mut before: Option<u64> = None;
     for (generation, offset) in places {
         let lines = if generation < current { earlier } else { lines };
         let first = if offset == 0 { Some(0) } else { before };
-        // Where a text is kept is asked for when its turn comes: replacing the text of a piece
-        // moves every other piece with the same text.
+        // The location is read in each step, because replacing the text of a piece moves every
+        // other piece with the same text.
         let here = "source = ?1 AND generation = ?2 AND offset = ?3";
         let Some(old) = text_locations(tx, here, &[&source, &generation, &offset])?.pop() else {
             continue;

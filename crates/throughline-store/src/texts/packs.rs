@@ -1,8 +1,9 @@
-//! Old sessions, packed: a session's texts and its logs in a few blocks, compressed hard.
+//! Packs: the texts and logs of an old session in a few large blocks, compressed hard.
 //!
-//! A log says again, in its own format, what the records say. Side by side in one block, the second
-//! costs little. A packed text is read like any other text in a block, and stays in the search
-//! index. One session is one transaction; what changes while it is being compressed is left alone.
+//! A log repeats in its own format what the records say, so in the same block it compresses to
+//! little. A packed text is read like any other text in a block, and stays in the search index.
+//! Each session is packed in its own transaction; a session that changes while it is compressed is
+//! left alone.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,32 +19,32 @@ use crate::texts::logs::TextLocation;
 use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 use crate::texts::{blocks, bodies, logs};
 
-/// A pack holds at least this much while there is more. Larger ones compress better, and cost more
-/// to read one text from.
+/// The least size of a pack, except for the last one. Larger packs compress better, but a text in
+/// them costs more to read.
 const PACK_BYTES: usize = 2 << 20;
-/// Slow, and as small as it gets; the window spans a whole pack.
+/// Slow and small; the compression window spans a whole pack.
 const PACK_LEVEL: i32 = 19;
 
-/// What packing did.
+/// How much was packed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PackReport {
     pub sessions: usize,
-    /// Texts and logs, uncompressed.
+    /// The size of texts and logs before packing.
     pub text_bytes: u64,
-    /// The same in packs.
+    /// The size of the packs.
     pub packed_bytes: u64,
 }
 
 impl PackReport {
-    /// Returns compressed bytes over uncompressed ones.
+    /// Returns the compressed size as a share of the original one.
     pub fn ratio(&self) -> f64 {
         self.packed_bytes as f64 / self.text_bytes.max(1) as f64
     }
 }
 
 impl Store {
-    /// Packs the sessions in which nothing has happened since `before`, and the digested ones
-    /// whose text was captured before `captured_before`, whatever date their log gives them.
+    /// Packs the sessions without activity since `before`, and digested sessions whose text was
+    /// captured before `captured_before`, whatever date their log gives them.
     pub fn pack_old_sessions(
         &self,
         before: Timestamp,
@@ -87,7 +88,7 @@ impl Store {
     }
 }
 
-/// A session is packed in a transaction of its own.
+/// Larger than any group of the writer, so that a session is packed in a transaction of its own.
 const PACK_WEIGHT: usize = 1_000_000;
 
 fn unpacked_sessions(
@@ -108,14 +109,14 @@ fn unpacked_sessions(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// A session's texts, compressed and not yet written.
+/// The texts of a session, compressed but not yet written.
 #[derive(Debug, Default)]
 struct Pack {
     session: i64,
     revision: i64,
     blocks: Vec<Vec<u8>>,
     records: Vec<MovedText<i64>>,
-    /// By source, generation and offset.
+    /// Keyed by source, generation and offset.
     pieces: Vec<MovedText<(i64, i64, i64)>>,
     text_bytes: u64,
 }
@@ -148,7 +149,7 @@ fn build_pack(connection: &Connection, session: i64) -> Result<Option<Pack>> {
         revision,
         ..Pack::default()
     };
-    // Each piece of the log is followed by its part of the records.
+    // Each piece of the log is followed by its share of the records, so that equal texts are close.
     let parts = pieces.len().max(1);
     let mut records = records.into_iter();
     let each = records.len().div_ceil(parts);
@@ -165,13 +166,13 @@ fn build_pack(connection: &Connection, session: i64) -> Result<Option<Pack>> {
     Ok((!pack.blocks.is_empty()).then_some(pack))
 }
 
-/// Blocks being filled.
+/// Collects texts into compressed blocks.
 #[derive(Default)]
 struct ArchivePackBuilder {
     text: String,
     blocks: Vec<Vec<u8>>,
     text_bytes: u64,
-    /// Where bodies that several records share were put.
+    /// The positions of bodies that several records share.
     body_positions: HashMap<TextLocation, (usize, usize)>,
 }
 
@@ -223,7 +224,7 @@ impl ArchivePackBuilder {
 
 type PackInput<K> = (K, Option<TextLocation>, String);
 
-/// Returns the pieces of the logs that are this session's alone.
+/// Returns the pieces of logs that belong to this session alone.
 fn unshared_log_pieces(
     connection: &Connection,
     session: i64,
@@ -245,7 +246,7 @@ fn unshared_log_pieces(
             Some(block) => TextLocation::Block(block, row.get(5)?, row.get(6)?),
             None => TextLocation::Body(row.get(3)?),
         };
-        // A log that was moved or copied is another source's too, and is kept once as it is.
+        // A log that was moved or copied belongs to several sources, and its body stays as it is.
         if let TextLocation::Body(hash) = &from
             && is_shared(connection, hash, session)?
         {
@@ -257,7 +258,7 @@ fn unshared_log_pieces(
     Ok(all)
 }
 
-/// Returns the texts of a session's records, but for those it shares with others.
+/// Returns the texts of a session's records, without those that other sessions share.
 fn unshared_record_texts(connection: &Connection, session: i64) -> Result<Vec<PackInput<i64>>> {
     let sql = format!(
         "SELECT r.row, {TEXT_COLUMNS} FROM records r WHERE r.session = ?1 AND r.size > 0
@@ -286,7 +287,7 @@ fn unshared_record_texts(connection: &Connection, session: i64) -> Result<Vec<Pa
     Ok(all)
 }
 
-/// Says whether another session's record or another source's log has this text.
+/// Says whether a record of another session or the log of another source refers to this body.
 fn is_shared(connection: &Connection, hash: &[u8], session: i64) -> Result<bool> {
     Ok(connection
         .prepare_cached(
@@ -298,7 +299,7 @@ fn is_shared(connection: &Connection, hash: &[u8], session: i64) -> Result<bool>
         .query_row(params![hash, session], |row| row.get(0))?)
 }
 
-/// Writes a pack, unless the session has changed since it was read, and says whether it did.
+/// Writes a pack, unless the session has changed since it was read. Returns whether it was written.
 fn write_pack(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
     if !is_unchanged(tx, pack)? {
         return Ok(false);
@@ -365,7 +366,7 @@ fn is_unchanged(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
     Ok(revision == Some(pack.revision))
 }
 
-/// Lets go of where the texts were.
+/// Deletes the texts at their former locations.
 fn release_old_texts<'k>(
     tx: &Transaction<'_>,
     left: impl Iterator<Item = &'k Option<TextLocation>>,

@@ -11,10 +11,12 @@ use crate::ingest::sanitizer::record_checksum;
 /// The columns of `records r` that [`TextReader::read`] reads, in this order.
 pub(crate) const TEXT_COLUMNS: &str = "r.content, r.block, r.start, r.size, r.body";
 
-/// How many blocks a reader keeps that does not read records in the order in which they were stored.
+/// How many blocks a reader keeps that does not read records in the order in which they were
+/// stored.
 pub(crate) const SCATTERED_BLOCKS: usize = 8;
 
-/// Reads texts one after the other and keeps the last blocks: neighbours are mostly in the same one.
+/// Reads texts one after the other and keeps the last blocks: neighbours are mostly in the same
+/// one.
 #[derive(Debug)]
 pub(crate) struct TextReader {
     blocks: BlockCache,
@@ -74,8 +76,8 @@ impl TextReader {
         Ok(text)
     }
 
-    /// Returns the text of a piece of a log if it matches its hash. The columns `body, block, start,
-    /// length, hash` of `raw` begin at `first`.
+    /// Returns the text of a piece of a log if it matches its hash. The columns `body, block,
+    /// start, length, hash` of `raw` begin at `first`.
     pub(crate) fn read_piece(
         &self,
         connection: &Connection,

@@ -1,7 +1,7 @@
-//! What the store has acknowledged is there, whatever happens to the process that wrote it.
+//! Every acknowledged record is in the store, whatever happens to the process that wrote it.
 //!
-//! The writers are this test program started again: [`writes_until_killed`] writes when it is told
-//! where, and prints each id after its ticket was honoured.
+//! The writers are this test program, started again: [`writes_until_killed`] writes to a given
+//! folder, and prints each id after its ticket has resolved.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,11 +23,12 @@ use memory::{Block, Flavor, Message, MessageId, Origin, RecordId, Role, SessionI
 use throughline_store::encryption::NoKeychain;
 use throughline_store::{IncomingEntries, OpenMode, SessionFilter, Store};
 
-/// Kills in an ordinary run; `THROUGHLINE_KILLS` asks for more.
+/// How many writers are killed in an ordinary run; `THROUGHLINE_KILLS` asks for more.
 const KILLS: u64 = 12;
 const FOLDER: &str = "THROUGHLINE_TEST_FOLDER";
 const NAME: &str = "THROUGHLINE_TEST_NAME";
-/// How many batches a writer writes; more than it gets to before it is killed, unless asked.
+/// How many batches a writer writes: more than it finishes before it is killed, unless a test says
+/// otherwise.
 const BATCHES: &str = "THROUGHLINE_TEST_BATCHES";
 
 fn write(store: &Store, session: &str, number: u64) -> Vec<RecordId> {
@@ -50,7 +51,7 @@ fn write(store: &Store, session: &str, number: u64) -> Vec<RecordId> {
     testkit::store::append_from(store, incoming, origin)
 }
 
-/// Not a test unless it was started by one.
+/// Does nothing unless another test has started it.
 #[test]
 fn writes_until_killed() {
     let (Ok(folder), Ok(name)) = (std::env::var(FOLDER), std::env::var(NAME)) else {
@@ -77,17 +78,17 @@ fn writer(folder: &Path, name: &str) -> Command {
     command
 }
 
-/// Reads what a writer acknowledged until its end.
+/// Reads the ids that a writer acknowledged before it ended.
 fn acknowledged(said: impl BufRead) -> Vec<RecordId> {
     let lines = said.lines();
-    // A killed writer may leave half an id, which does not parse.
+    // A killed writer may leave a part of an id, which does not parse.
     let lines = lines.map_while(Result::ok);
     lines
         .filter_map(|line| line.strip_prefix("ack ")?.parse().ok())
         .collect()
 }
 
-/// Checks that every id is there, and nothing twice.
+/// Checks that every id is stored, and none twice.
 #[track_caller]
 fn check(folder: &Path, ids: &HashSet<RecordId>) {
     let store = Store::open(folder).unwrap();
@@ -122,7 +123,7 @@ fn killed_writers_lose_nothing_they_acknowledged() {
     let kills = std::env::var("THROUGHLINE_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
     let mut ids = HashSet::new();
     for kill in 0..kills {
-        // Now and then two at once.
+        // Sometimes two writers run at once.
         let writers = if kill % 4 == 3 { 2 } else { 1 };
         let mut children: Vec<_> = (0..writers)
             .map(|n| writer(dir.path(), &format!("w{kill}-{n}")).spawn().unwrap())
@@ -202,7 +203,7 @@ fn a_stopped_writer_is_waited_for() {
         let mut stuck = writer(dir.path(), &format!("stuck{round}"))
             .spawn()
             .unwrap();
-        // Past its opening: somewhere in its writing, which is most of what it does.
+        // After the first id the writer is in the middle of writing, which is most of its work.
         let mut said = BufReader::new(stuck.stdout.take().unwrap());
         let mut line = String::new();
         while !line.starts_with("ack ") {
@@ -211,7 +212,8 @@ fn a_stopped_writer_is_waited_for() {
         }
         std::thread::sleep(Duration::from_millis(17 * round));
         signal(&stuck, "-STOP");
-        // It may hold the lock: others wait for it, and go on when it does.
+        // The stopped writer may hold the write lock; others wait for it, and continue when it
+        // does.
         let mut other = writer(dir.path(), &format!("other{round}"));
         let mut other = other.env(BATCHES, "2").spawn().unwrap();
         std::thread::sleep(Duration::from_millis(100));
@@ -254,7 +256,7 @@ fn the_log_shrinks_again_after_a_long_reading() {
     }
     let grown = store.health(false).unwrap();
     assert!(grown.log_bytes > before);
-    // The old reading still sees what it saw.
+    // The old snapshot is unchanged.
     assert_eq!(seen("SELECT count(*) FROM records"), 8);
     reader.execute_batch("COMMIT").unwrap();
     write(&store, "s", writes + 1);
@@ -266,7 +268,8 @@ fn the_log_shrinks_again_after_a_long_reading() {
     let left = std::fs::metadata(dir.path().join("throughline.db-wal")).map_or(0, |log| log.len());
     assert_eq!(left, 0);
     println!(
-        "soak: a reading kept open | {} records | log {} MB (reported above 64), then {} MB, then 0",
+        "soak: a reading kept open | {} records | \
+         log {} MB (reported above 64), then {} MB, then 0",
         writes * 8,
         grown.log_bytes >> 20,
         after.log_bytes >> 20

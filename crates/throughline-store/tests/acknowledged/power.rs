@@ -1,5 +1,6 @@
-//! Power loss. A writer's calls are traced; from them come disks that hold all that was synced and any
-//! part of what was not: none of it, the beginning, a random choice, a write torn at a sector.
+//! Power loss. The system calls of a writer are traced, and replayed to disk images that hold
+//! everything that was synced and any part of what was not: nothing, the beginning, a random
+//! choice, or a write that was torn at a sector.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -10,7 +11,7 @@ use memory::RecordId;
 
 use super::{BATCHES, FOLDER, NAME, check};
 
-/// Images in an ordinary run; `THROUGHLINE_IMAGES` asks for more.
+/// How many images are made in an ordinary run; `THROUGHLINE_IMAGES` asks for more.
 const IMAGES: usize = 40;
 const SECTOR: usize = 512;
 
@@ -23,12 +24,12 @@ enum Call {
     Truncate(usize),
     Sync,
     Remove,
-    /// What was removed is gone for good.
+    /// Removed files are gone for good.
     SyncFolder,
     Acknowledge(RecordId),
 }
 
-/// A file as the disk has it, and what it was told since.
+/// The content of a file on disk, and the calls since its last sync.
 #[derive(Clone, Default)]
 struct File {
     is_there: bool,
@@ -70,7 +71,8 @@ fn after_a_power_loss_what_was_acknowledged_is_there() {
         "the trace shows no acknowledged record"
     );
     println!(
-        "soak: power loss | {images} disks of {} calls, {} records acknowledged at the end | 0 lost",
+        "soak: power loss | {images} disks of {} calls, \
+         {} records acknowledged at the end | 0 lost",
         calls.len(),
         acknowledged.len()
     );
@@ -121,7 +123,7 @@ fn apply(file: &mut File, call: &Call) {
     }
 }
 
-/// Writes a disk as it may be found after the power is back.
+/// Writes a disk image as it may be found after a power loss.
 fn write_image(disk: &BTreeMap<String, File>, folder: &Path, mode: usize, random: &mut Random) {
     fs::create_dir(folder).unwrap();
     for (name, file) in disk {
@@ -144,7 +146,7 @@ fn write_image(disk: &BTreeMap<String, File>, folder: &Path, mode: usize, random
     }
 }
 
-/// Returns a write of which, now and then, only some sectors came through.
+/// Returns a write of which sometimes only some sectors reached the disk.
 fn torn(call: &Call, mode: usize, random: &mut Random) -> Call {
     match call {
         Call::Write { at, bytes } if mode == 2 && random.below(4) == 0 => Call::Write {
@@ -155,7 +157,7 @@ fn torn(call: &Call, mode: usize, random: &mut Random) -> Call {
     }
 }
 
-/// Runs a writer and returns what it asked the system for, by file, in order.
+/// Runs a writer, and returns its system calls by file, in order.
 fn traced(dir: &Path, batches: u32) -> Option<Vec<(String, Call)>> {
     let (folder, trace) = (dir.join("store"), dir.join("trace"));
     let status = Command::new("strace")
@@ -208,7 +210,7 @@ fn calls(trace: &str, folder: &str) -> Vec<(String, Call)> {
     calls
 }
 
-/// Takes whole lines of what the writer printed.
+/// Takes complete lines from the writer's output.
 fn acknowledged(said: &mut Vec<u8>) -> Vec<(String, Call)> {
     let Some(end) = said.iter().rposition(|byte| *byte == b'\n') else {
         return Vec::new();
@@ -222,7 +224,7 @@ fn acknowledged(said: &mut Vec<u8>) -> Vec<(String, Call)> {
         .collect()
 }
 
-/// Reads a call on a file of the store that outlives the process.
+/// Parses a call on a file of the store that outlives the process.
 fn call(line: &str, folder: &str) -> Option<(String, Call)> {
     let (name, arguments) = line.split_once('(')?;
     let path = if name.starts_with("unlink") {
@@ -257,7 +259,7 @@ fn call(line: &str, folder: &str) -> Option<(String, Call)> {
     Some((file.to_owned(), call))
 }
 
-/// Returns the first quoted text of a call's arguments.
+/// Returns the first quoted text in the arguments of a call.
 fn quoted(arguments: &str) -> Vec<u8> {
     let text = arguments.split('"').nth(1).unwrap_or_default();
     unescaped(text)

@@ -41,7 +41,7 @@ fn runs_the_task() {
     let key = |name: &str| KeyLocation::File(name.into());
     match task {
         "encrypt" => {
-            drop(encryption::encrypt(folder, &key("a.key"), &NoKeychain, on_step).unwrap())
+            drop(encryption::encrypt(folder, &key("a.key"), &NoKeychain, on_step).unwrap());
         }
         "rekey" => drop(encryption::rekey(folder, &key("b.key"), &NoKeychain, on_step).unwrap()),
         "decrypt" => drop(encryption::decrypt(folder, &NoKeychain, on_step).unwrap()),

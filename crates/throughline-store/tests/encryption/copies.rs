@@ -271,9 +271,10 @@ fn an_encrypted_store_has_encrypted_copies() {
     let expected = home.dump();
     let copy = home.outside("copy.db");
     let made = backup(&home.open(), &copy).unwrap();
-    assert!(
-        matches!(StoreFileKind::of(&copy).unwrap(), StoreFileKind::Encrypted(id) if Some(id.to_string()) == made.key)
-    );
+    assert!(matches!(
+        StoreFileKind::of(&copy).unwrap(),
+        StoreFileKind::Encrypted(id) if Some(id.to_string()) == made.key
+    ));
     let new = Home::empty();
     assert!(matches!(new.restore(&copy), Err(Error::Encryption(_))));
     assert!(!Store::database_path(&new.folder()).exists());

@@ -11,6 +11,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 pub use self::lookup::{FactFilter, FactScope};
 pub use self::merge::FactOutcome;
 use crate::error::Result;
+use crate::ingest::sanitizer::SENSITIVE_TAG;
 use crate::ingest::writer::CommitMode;
 use crate::{Store, Ticket};
 use redact::CleanString;
@@ -185,7 +186,7 @@ impl Store {
         let text = clean(fact.text.trim());
         let mut tags = fact.tags;
         if text.sensitive() {
-            tags.push("sensitive".to_owned());
+            tags.push(SENSITIVE_TAG.to_owned());
         }
         let tags =
             (!tags.is_empty()).then(|| clean(&serde_json::to_string(&tags).unwrap_or_default()));

@@ -1,9 +1,9 @@
-//! Terms: what a text is found by.
+//! Terms: what a text is indexed by.
 //!
-//! A word is a run of letters and digits, folded (case, diacritics) and stemmed. Identifiers and paths
-//! come apart at their seams, `HttpServer` also stays whole; scripts without spaces are cut into pairs
-//! of characters. The index and the question go through the same functions, so they always agree.
-//! [`stem`] knows English; [`stop`] lists the words that say nothing.
+//! A word is a run of letters and digits, folded (case, diacritics) and stemmed. Identifiers and
+//! paths are split at their word boundaries, and `HttpServer` is also kept whole; scripts without
+//! spaces are split into pairs of characters. Texts and queries use the same functions, so their
+//! terms always agree. [`stem`] stems English; [`stop`] lists stop words.
 
 pub mod stem;
 mod stop;
@@ -18,39 +18,39 @@ use unicode_normalization::char::is_combining_mark;
 
 pub use self::stop::{is_stop, is_unindexed};
 
-/// A longer run of letters is no word: it is data, and only makes the index larger.
+/// A longer run of letters is data rather than a word, and would only make the index larger.
 const WORD_BYTES_MAX: usize = 48;
-/// What is indexed of a tool's output: its head and its tail hold what it was about and how it ended.
+/// How much of a tool's output is indexed: its head says what it was about, its tail how it ended.
 const OUTPUT_HEAD_BYTES: usize = 4 << 10;
 const OUTPUT_TAIL_BYTES: usize = 1 << 10;
-/// What is indexed of what a person or a model said.
+/// How much of the text of a person or a model is indexed.
 const SPEECH_BYTES_MAX: usize = 64 << 10;
 
-/// Room that is made at first for what is seen of a text, and for its terms.
+/// The initial capacity for the words of a text, and for its terms.
 const SEEN_MAX: usize = 2048;
 const TERMS_BYTES: usize = 8 << 10;
 
-/// Marks a speaker's name, so that whose words they are can be asked for.
+/// The prefix of speaker terms, so that a query can ask who said something.
 pub const SPEAKER: char = '=';
-/// Marks the words by which the index filters.
+/// The prefix of scope terms, by which the index filters.
 pub const SCOPE: char = '@';
 
-/// What is known of words, by their [`hash`].
+/// A map from words, by their [`hash_word`].
 pub type WordHashMap<V> = HashMap<u64, V, BuildHasherDefault<IdentityHasher>>;
 
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexWord<'a> {
-    /// Where it begins, in bytes.
+    /// The byte range in the text.
     pub start: usize,
     pub end: usize,
-    /// Folded, not stemmed.
+    /// Folded, but not stemmed.
     pub folded: Cow<'a, str>,
-    /// Holds several words: those follow.
+    /// The word consists of several words, which follow.
     pub is_compound: bool,
 }
 
-/// Calls `each` with the words of a text, in its order.
+/// Calls `each` with the words of a text in order.
 pub fn words<'a>(text: &'a str, mut each: impl FnMut(IndexWord<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -70,7 +70,7 @@ pub fn words<'a>(text: &'a str, mut each: impl FnMut(IndexWord<'a>)) {
     }
 }
 
-/// Returns where the run of letters and digits that begins at `start` ends.
+/// Returns the end of the run of letters and digits that begins at `start`.
 fn run_end(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = start;
@@ -113,7 +113,7 @@ fn split_run<'a>(text: &'a str, start: usize, end: usize, each: &mut impl FnMut(
     each(fold_word(run, seam..run.len(), start, false));
 }
 
-/// Says whether a new word begins at `at`: `httpServer`, `HTTPServer`.
+/// Says whether a new word begins at `at`, as in `httpServer` and `HTTPServer`.
 fn is_word_boundary(bytes: &[u8], at: usize) -> bool {
     bytes[at].is_ascii_uppercase()
         && (bytes[at - 1].is_ascii_lowercase()
@@ -142,7 +142,8 @@ fn fold_word(
     }
 }
 
-/// Words with letters beyond ASCII: folded, and cut into pairs where a script has no spaces.
+/// Splits a run with letters beyond ASCII: it is folded, or split into pairs where the script has
+/// no spaces.
 fn split_non_ascii<'a>(run: &str, start: usize, each: &mut impl FnMut(IndexWord<'a>)) {
     let end = start + run.len();
     if run.chars().any(has_no_spaces) {
@@ -165,7 +166,7 @@ fn split_non_ascii<'a>(run: &str, start: usize, each: &mut impl FnMut(IndexWord<
     }
     let folded: String = run
         .nfkd()
-        // Some letters come apart into others and punctuation: ⒜ is (a).
+        // Some letters decompose into others and punctuation: ⒜ becomes (a).
         .filter(|c| c.is_alphanumeric() && !is_combining_mark(*c))
         .flat_map(char::to_lowercase)
         .collect();
@@ -184,17 +185,17 @@ fn has_no_spaces(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Returns the term of a folded word: its stem.
+/// Returns the term of a word: its stem.
 pub fn term(word: &IndexWord<'_>) -> String {
     stem::stem(&word.folded).into_owned()
 }
 
-/// Says whether a word says something about a text.
+/// Says whether a word is indexed and not a stop word.
 pub fn is_content(folded: &str) -> bool {
     is_indexed(folded) && !is_stop(folded)
 }
 
-/// Says whether a word has a place in the index.
+/// Says whether a word is indexed.
 pub fn is_indexed(folded: &str) -> bool {
     match folded.len() {
         0 => false,
@@ -203,7 +204,7 @@ pub fn is_indexed(folded: &str) -> bool {
     }
 }
 
-/// What a record is found by, besides its scope.
+/// The parts of a record that it is found by, besides its scope.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexDocument<'a> {
     pub kind: RecordKind,
@@ -214,7 +215,7 @@ pub struct IndexDocument<'a> {
 }
 
 impl IndexDocument<'_> {
-    /// Returns the document's terms, each once, with spaces between.
+    /// Returns the terms of the document, each once, separated by spaces.
     pub fn terms(&self) -> String {
         let mut terms = TermCollector::of(self.text);
         let (head, tail) = indexed_parts(self.kind, self.text);
@@ -251,13 +252,14 @@ fn indexed_parts(kind: RecordKind, text: &str) -> (&str, &str) {
     (&text[..head], &text[tail..])
 }
 
-/// What is known is remembered by its hash alone: a text's words are many, and most come again.
+/// Collects terms. Words are remembered by their hash alone, because a text has many and most
+/// recur.
 struct TermCollector {
     seen: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
     out: String,
 }
 
-/// Sets words and terms apart: a term may read like a word that has no place in the index.
+/// Keeps the hashes of words and of terms apart: a stem may equal a word that is not indexed.
 const TERM_SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl TermCollector {
@@ -287,16 +289,16 @@ impl TermCollector {
     }
 }
 
-/// A fast hash for the words of our own texts.
+/// Returns a fast hash of a word. It is not safe against crafted collisions, and need not be.
 pub fn hash_word(word: &str) -> u64 {
     let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // The set takes its places from the low bits and its first guess from the high ones.
+    // The hash set takes the bucket from the low bits and the tag from the high bits.
     hash ^ (hash >> 32)
 }
 
-/// Takes a hash for what it is.
+/// A hasher for keys that are hashes already.
 #[derive(Debug, Default)]
 pub struct IdentityHasher(u64);
 

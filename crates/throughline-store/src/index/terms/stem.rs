@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Returns the stem of a folded word. What is not plain English letters stays as it is.
+/// Returns the stem of a folded word. A word with other than English letters stays as it is.
 pub fn stem(word: &str) -> Cow<'_, str> {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Cow::Borrowed(word);
@@ -104,7 +104,7 @@ impl Stem {
         }
     }
 
-    /// Replaces the first ending that fits, where enough is left before it.
+    /// Replaces the first ending that matches, if the measure of the rest is above `above`.
     fn rules(&mut self, rules: &[(&str, &str)], above: usize) {
         if let Some((ending, by)) = rules.iter().find(|(ending, _)| self.ends(ending))
             && measure(self.before(ending)) > above
@@ -138,7 +138,7 @@ impl Stem {
     }
 
     fn ends(&self, ending: &str) -> bool {
-        // The last letter tells nearly all endings apart.
+        // The last letter rules out nearly all endings.
         self.0.last() == ending.as_bytes().last() && self.0.ends_with(ending.as_bytes())
     }
 
@@ -159,7 +159,7 @@ fn has_vowel(word: &[u8]) -> bool {
     (0..word.len()).any(|at| is_vowel(word, at))
 }
 
-/// Counts the vowel-consonant pairs: how much of a word there is.
+/// Counts the vowel-consonant pairs, which is Porter's measure of a word.
 fn measure(word: &[u8]) -> usize {
     let mut count = 0;
     let mut after_vowel = false;

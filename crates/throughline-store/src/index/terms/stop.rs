@@ -1,6 +1,6 @@
-//! Words that say nothing about what a text is about.
+//! Stop words: words that say nothing about the subject of a text.
 
-/// Sorted, so that a word is found by halves.
+/// Sorted for binary search.
 const STOP_WORDS: &[&str] = &[
     "a",
     "about",
@@ -138,7 +138,8 @@ const STOP_WORDS: &[&str] = &[
     "yourself",
 ];
 
-/// Those of them that nobody looks for even alone. The index leaves them out; they stand in nearly every text.
+/// The stop words that are not indexed at all, because they occur in nearly every text and are not
+/// searched for alone. Sorted for binary search.
 const UNINDEXED_WORDS: &[&str] = &[
     "a", "am", "an", "and", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
     "do", "does", "don", "for", "from", "had", "has", "have", "he", "her", "him", "his", "i", "if",
@@ -148,12 +149,12 @@ const UNINDEXED_WORDS: &[&str] = &[
     "which", "who", "why", "will", "with", "would", "you", "your",
 ];
 
-/// Says whether a folded word has no place in the index.
+/// Says whether a folded word is left out of the index.
 pub fn is_unindexed(folded: &str) -> bool {
     may_contain(&UNINDEXED_LENGTHS, folded) && UNINDEXED_WORDS.binary_search(&folded).is_ok()
 }
 
-/// Says whether a folded word is one of them.
+/// Says whether a folded word is a stop word.
 pub fn is_stop(folded: &str) -> bool {
     may_contain(&STOP_LENGTHS, folded) && STOP_WORDS.binary_search(&folded).is_ok()
 }
@@ -161,7 +162,8 @@ pub fn is_stop(folded: &str) -> bool {
 static UNINDEXED_LENGTHS: [u32; 26] = length_masks(UNINDEXED_WORDS);
 static STOP_LENGTHS: [u32; 26] = length_masks(STOP_WORDS);
 
-/// Returns the lengths that words of a list have, by first letter: of most words this says that they are none.
+/// Returns the lengths of the words in a list as a bit mask per first letter, which rules out most
+/// words without a search.
 const fn length_masks(list: &[&str]) -> [u32; 26] {
     let mut lengths = [0; 26];
     let mut at = 0;

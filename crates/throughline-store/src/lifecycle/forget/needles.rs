@@ -39,7 +39,7 @@ pub(crate) struct Needles {
 pub(crate) type LineNumbers = HashSet<u64>;
 
 impl Needles {
-    pub fn add(&mut self, text: &str) {
+    pub(crate) fn add(&mut self, text: &str) {
         let mut rest = text;
         loop {
             let (fragment, after) = match rest.split_once("[redacted:") {
@@ -60,12 +60,12 @@ impl Needles {
         }
     }
 
-    pub fn add_word(&mut self, word: String) {
+    pub(crate) fn add_word(&mut self, word: String) {
         self.words.insert(word);
     }
 
     /// Says whether a short text, such as a title, was taken from a forgotten one.
-    pub fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         let letters = FoldedLetters::of(text);
         let whole = letters.text.as_str();
         !whole.is_empty()
@@ -79,7 +79,7 @@ impl Needles {
 
     /// Returns the text without what was forgotten, or `None` when it holds nothing of it. Lines
     /// are counted from one.
-    pub fn blank(&self, text: &str, lines: &LineNumbers) -> Option<String> {
+    pub(crate) fn blank(&self, text: &str, lines: &LineNumbers) -> Option<String> {
         let letters = FoldedLetters::of(text);
         let form = LogSyntax::of(text);
         let mut spans = Vec::new();

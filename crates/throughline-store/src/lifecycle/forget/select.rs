@@ -246,9 +246,8 @@ fn shown(
     cache: &mut HashMap<i64, String>,
 ) -> Result<PlannedRecord> {
     let sql = format!(
-        "SELECT r.id, r.kind, r.at, s.name, r.size, r.copy, {} FROM records r
-         JOIN sessions s ON s.id = r.session WHERE r.row = ?1",
-        TEXT_COLUMNS
+        "SELECT r.id, r.kind, r.at, s.name, r.size, r.copy, {TEXT_COLUMNS} FROM records r
+         JOIN sessions s ON s.id = r.session WHERE r.row = ?1"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = statement.query([row])?;

@@ -1,4 +1,4 @@
-//! No column that holds captured text is passed over.
+//! Every column with captured text is scanned.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::{LeaseKind, LeaseOutcome, NewFact, NewSummary, SummaryMethod};
 
 const SECRET: &str = "ghp_aB3dE6fG9hJ2kL5mN8pQ1rS4tU7vW0xY3z4Q";
 
-/// Columns that hold names of our own making, of agents and of models, ids that agents made, and what
-/// is looked at in another way (`content` with the records, `words` with the facts).
+/// Columns without captured text (our own names, names of agents and models, ids from agents), and
+/// columns that are scanned in another way (`content` with the records, `words` with the facts).
 const NOT_TEXT: &[&str] = &[
     "chores.name",
     "contexts.model",
@@ -47,7 +47,7 @@ const NOT_TEXT: &[&str] = &[
     "usage.model",
 ];
 
-/// A new column must be looked at, or be named above.
+/// A new text column must be scanned, or be listed above.
 #[test]
 fn every_column_of_text_is_looked_at_or_is_none() {
     let dir = tempfile::tempdir().unwrap();
@@ -72,16 +72,27 @@ fn every_column_of_text_is_looked_at_or_is_none() {
     assert_eq!((passed_over, not_there), Default::default());
 }
 
-/// A store with a session, notes on it and a fact from it.
+/// A store with a session, its summary and a fact from it.
 fn store_of_one(folder: &std::path::Path) -> (Store, SessionId) {
     let store = Store::open(folder).unwrap();
     let at = Timestamp::from_second(1_767_600_000).unwrap();
-    let text = r#"{"memory":"export","format":1}
-{"memory":"workspace","key":"example.com/w","roots":["/code/w"]}
-{"memory":"session","id":"claude:s","flavor":"claude","kind":"main","title":"t","workspace":"example.com/w","cwd":"/code/w","branch":"b"}
-{"memory":"source","session":"claude:s","path":"/logs/s.jsonl"}
-{"memory":"record","id":"00112233445566778899aabbccddeeff","session":"claude:s","message":"m","line":1,"ordinal":0,"type":"prompt","trust":"user","tool":"Bash","path":"/code/w/a","tags":["x"],"metadata":{"k":"v"},"cwd":"/code/w","branch":"b","content":"words"}
-"#;
+    let text = concat!(
+        r#"{"memory":"export","format":1}"#,
+        "\n",
+        r#"{"memory":"workspace","key":"example.com/w","roots":["/code/w"]}"#,
+        "\n",
+        r#"{"memory":"session","id":"claude:s","flavor":"claude","kind":"main","#,
+        r#""title":"t","workspace":"example.com/w","cwd":"/code/w","branch":"b"}"#,
+        "\n",
+        r#"{"memory":"source","session":"claude:s","path":"/logs/s.jsonl"}"#,
+        "\n",
+        r#"{"memory":"record","id":"00112233445566778899aabbccddeeff","#,
+        r#""session":"claude:s","message":"m","line":1,"ordinal":0,"#,
+        r#""type":"prompt","trust":"user","tool":"Bash","path":"/code/w/a","#,
+        r#""tags":["x"],"metadata":{"k":"v"},"cwd":"/code/w","branch":"b","#,
+        r#""content":"words"}"#,
+        "\n",
+    );
     let running = std::sync::atomic::AtomicBool::new(false);
     let taken = store.import(
         &mut text.as_bytes(),

@@ -1,8 +1,9 @@
-//! Today's rules over what is already stored.
+//! Rescans: today's redaction rules applied to stored text.
 //!
-//! Rules improve, and a text that was clean by older ones may hold a secret by newer. A session's texts
-//! are looked at together, so that a value judged in one is replaced in all; then its logs, then what
-//! belongs to no session. What changes is rewritten, and its traces go as if it had been forgotten.
+//! Newer rules may find a secret in a text that older rules left alone. The texts of a session are
+//! scanned together, so that a value found in one is replaced in all; then its logs, then text that
+//! belongs to no session. What changes is rewritten, and the traces of the old text are removed as
+//! after forgetting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use memory::words::StemmedText;
 use rusqlite::types::Value;
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, Transaction, params, params_from_iter};
 use serde::Serialize;
 
 use crate::derived::summaries;
@@ -24,10 +25,10 @@ use crate::texts::logs;
 use crate::{Store, records};
 use redact::{CleanString, Redactor, SessionSecrets};
 
-/// Which of the stored texts to look at.
+/// Which stored texts are scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RescanScope {
-    /// Those that older rules have cleaned.
+    /// Texts that were redacted by older rules.
     Outdated,
     All,
 }
@@ -37,7 +38,7 @@ pub enum RescanScope {
 pub struct RescanReport {
     pub looked_at: usize,
     pub changed: usize,
-    /// New marks, by rule.
+    /// The number of new redaction marks, by rule.
     pub marks: BTreeMap<String, usize>,
     pub traces: Traces,
 }
@@ -59,11 +60,15 @@ impl Store {
         let mut rescan = RescanReport::default();
         self.read(|connection| {
             let mut seen = SessionSecrets::default();
-            self.each_session(connection, which, progress, |session| {
+            let sessions = sessions_to_scan(connection, which)?;
+            for (done, &session) in sessions.iter().enumerate() {
+                progress(RescanProgress {
+                    sessions: done,
+                    sessions_total: sessions.len(),
+                });
                 let found = scan_session(connection, &self.redactor, session, which, &mut seen)?;
                 rescan.add_findings(&found);
-                Ok(())
-            })?;
+            }
             if which == RescanScope::All || rescan.looked_at > 0 {
                 rescan.add_findings(&scan_other_text(connection, &self.redactor, &mut seen)?);
             }
@@ -72,7 +77,8 @@ impl Store {
         Ok(rescan)
     }
 
-    /// Applies today's rules. Each session is a transaction: what is interrupted goes on next time.
+    /// Applies today's rules. Each session is one transaction, so that an interrupted rescan
+    /// continues with the next one.
     pub fn rescan(
         &self,
         which: RescanScope,
@@ -121,36 +127,17 @@ impl Store {
         }
         Ok(rescan)
     }
-
-    fn each_session(
-        &self,
-        connection: &Connection,
-        which: RescanScope,
-        progress: &dyn Fn(RescanProgress),
-        mut each: impl FnMut(i64) -> Result<()>,
-    ) -> Result<()> {
-        let sessions = sessions_to_scan(connection, which)?;
-        for (done, session) in sessions.iter().enumerate() {
-            progress(RescanProgress {
-                sessions: done,
-                sessions_total: sessions.len(),
-            });
-            each(*session)?;
-        }
-        Ok(())
-    }
 }
 
-/// What must be rewritten.
+/// The texts that must be rewritten.
 #[derive(Default)]
 struct RescanFindings {
     looked_at: usize,
     texts: Vec<(RecordRow, CleanString)>,
-    /// Table, column, row and the text that belongs there.
     cells: Vec<ChangedCell>,
-    /// Bodies of logs, by hash.
+    /// Pieces of logs, with their new text.
     pieces: Vec<(logs::TextLocation, CleanString)>,
-    /// A session's notes.
+    /// The file of the session's summary, with its new text.
     summary_file: Option<(PathBuf, CleanString)>,
     marks: BTreeMap<String, usize>,
 }
@@ -161,7 +148,7 @@ struct ChangedCell {
     text: CleanString,
 }
 
-/// A column that holds captured text.
+/// A column that contains captured text.
 struct TextColumn {
     table: &'static str,
     key: &'static str,
@@ -172,7 +159,7 @@ const fn text_column(table: &'static str, key: &'static str, column: &'static st
     TextColumn { table, key, column }
 }
 
-/// Columns of a session's records.
+/// The columns of a session's own rows.
 const RECORD_COLUMNS: &[TextColumn] = &[
     text_column("records", "row", "path"),
     text_column("records", "row", "metadata"),
@@ -181,7 +168,7 @@ const RECORD_COLUMNS: &[TextColumn] = &[
     text_column("summaries", "session", "state"),
 ];
 
-/// Columns that belong to no record.
+/// The columns of rows that belong to no single session.
 const OTHER_COLUMNS: &[TextColumn] = &[
     text_column("sessions", "id", "title"),
     text_column("sessions", "id", "cwd"),
@@ -206,7 +193,8 @@ fn sessions_to_scan(connection: &Connection, which: RescanScope) -> Result<Vec<i
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Looks at the texts of a session and at its logs.
+/// Scans the records of a session, its summary and its logs. Values that are found are added to
+/// `seen`.
 fn scan_session(
     connection: &Connection,
     redactor: &Redactor,
@@ -214,96 +202,44 @@ fn scan_session(
     which: RescanScope,
     seen: &mut SessionSecrets,
 ) -> Result<RescanFindings> {
-    let mut found = RescanFindings::default();
-    let all = records::rows_where(connection, "session = ?1", &[&session])?;
-    let mut of_session = SessionSecrets::default();
-    for stored in &all {
-        redactor.collect_secrets(&stored.text, &mut of_session);
+    let records = records::rows_where(connection, "session = ?1", &[&session])?;
+    let mut secrets = SessionSecrets::default();
+    for stored in &records {
+        redactor.collect_secrets(&stored.text, &mut secrets);
     }
+    let mut scan = TextScan::new(connection, redactor, &mut secrets);
     let outdated = outdated_rows(connection, session, which)?;
-    for stored in all {
-        let clean = redactor.clean_in_session(&stored.text, &mut of_session);
-        found.looked_at += usize::from(outdated.contains(&stored.row));
-        if clean.is_changed() {
-            found.count_new_marks(&stored.text, clean.as_str());
-            let clean = clean.into_owned();
-            found.texts.push((stored, clean));
+    for stored in records {
+        scan.found.looked_at += usize::from(outdated.contains(&stored.row));
+        if let Some(clean) = scan.redacted(&stored.text) {
+            scan.found.texts.push((stored, clean));
         }
     }
-    for place in RECORD_COLUMNS {
-        let condition = "WHERE session = ?1";
-        scan_column(
-            connection,
-            redactor,
-            place,
-            condition,
-            session,
-            &mut of_session,
-            &mut found,
-        )?;
+    for column in RECORD_COLUMNS {
+        scan.scan_column(column, "session = ?1", Some(session))?;
     }
-    let sql = "SELECT DISTINCT body, block, start, length FROM raw WHERE source IN
-        (SELECT source FROM source_sessions WHERE session = ?1)";
-    scan_log_pieces(
-        connection,
-        redactor,
-        sql,
-        session,
-        &mut of_session,
-        &mut found,
-    )?;
-    scan_summary_file(connection, redactor, session, &mut of_session, &mut found)?;
-    for secret in of_session.new_values() {
+    let in_session = "source IN (SELECT source FROM source_sessions WHERE session = ?1)";
+    scan.scan_log_pieces(in_session, Some(session))?;
+    scan.scan_summary_file(session)?;
+    let found = scan.found;
+    for secret in secrets.new_values() {
         redactor.collect_secrets(&secret.value, seen);
     }
     Ok(found)
 }
 
-/// Looks at the file of a session's notes.
-fn scan_summary_file(
-    connection: &Connection,
-    redactor: &Redactor,
-    session: i64,
-    seen: &mut SessionSecrets,
-    found: &mut RescanFindings,
-) -> Result<()> {
-    let name: String = connection
-        .prepare_cached("SELECT name FROM sessions WHERE id = ?1")?
-        .query_row([session], |row| row.get(0))?;
-    let path = summaries::summary_path_beside(connection, &name);
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        return Ok(());
-    };
-    let clean = redactor.clean_in_session(&text, seen);
-    if clean.is_changed() {
-        found.count_new_marks(&text, clean.as_str());
-        found.summary_file = Some((path, clean.into_owned()));
-    }
-    Ok(())
-}
-
-/// Looks at what belongs to no session: names, titles, facts, and logs that told of none.
+/// Scans text that belongs to no single session: paths, titles, facts, and logs without a session.
 fn scan_other_text(
     connection: &Connection,
     redactor: &Redactor,
     seen: &mut SessionSecrets,
 ) -> Result<RescanFindings> {
-    let mut found = RescanFindings::default();
-    for place in OTHER_COLUMNS {
-        scan_column(
-            connection,
-            redactor,
-            place,
-            "WHERE ?1 = 0",
-            0,
-            seen,
-            &mut found,
-        )?;
+    let mut scan = TextScan::new(connection, redactor, seen);
+    for column in OTHER_COLUMNS {
+        scan.scan_column(column, "1", None)?;
     }
-    let sql = "SELECT DISTINCT body, block, start, length FROM raw WHERE ?1 = 0 AND source NOT IN
-        (SELECT source FROM source_sessions)";
-    scan_log_pieces(connection, redactor, sql, 0, seen, &mut found)?;
-    Ok(found)
+    scan.scan_log_pieces("source NOT IN (SELECT source FROM source_sessions)", None)?;
+    Ok(scan.found)
 }
 
 fn outdated_rows(
@@ -318,59 +254,100 @@ fn outdated_rows(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn scan_column(
-    connection: &Connection,
-    redactor: &Redactor,
-    place: &'static TextColumn,
-    condition: &str,
-    session: i64,
-    seen: &mut SessionSecrets,
-    found: &mut RescanFindings,
-) -> Result<()> {
-    let TextColumn { table, key, column } = place;
-    let sql = format!(
-        "SELECT {key}, {column} FROM {table} {condition} AND {column} IS NOT NULL ORDER BY 1"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([session])?;
-    while let Some(row) = rows.next()? {
-        let text: String = row.get(1)?;
-        let clean = redactor.clean_in_session(&text, seen);
-        if clean.is_changed() {
-            found.count_new_marks(&text, clean.as_str());
-            found.cells.push(ChangedCell {
-                column: place,
-                key: row.get(0)?,
-                text: clean.into_owned(),
-            });
-        }
-    }
-    Ok(())
+/// A scan in progress: the secrets that it knows, and the texts that must be rewritten.
+struct TextScan<'a> {
+    connection: &'a Connection,
+    redactor: &'a Redactor,
+    secrets: &'a mut SessionSecrets,
+    found: RescanFindings,
 }
 
-fn scan_log_pieces(
-    connection: &Connection,
-    redactor: &Redactor,
-    sql: &str,
-    session: i64,
-    seen: &mut SessionSecrets,
-    found: &mut RescanFindings,
-) -> Result<()> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let kept: Vec<logs::TextLocation> = statement
-        .query_map([session], |row| logs::TextLocation::from_row(row, 0))?
-        .collect::<Result<_, _>>()?;
-    for kept in kept {
-        let Some(text) = logs::readable_text(connection, &kept)? else {
-            continue;
-        };
-        let clean = redactor.clean_lines(&text, seen, &mut []);
-        if clean.as_str() != text {
-            found.count_new_marks(&text, clean.as_str());
-            found.pieces.push((kept, clean));
+impl<'a> TextScan<'a> {
+    fn new(
+        connection: &'a Connection,
+        redactor: &'a Redactor,
+        secrets: &'a mut SessionSecrets,
+    ) -> Self {
+        Self {
+            connection,
+            redactor,
+            secrets,
+            found: RescanFindings::default(),
         }
     }
-    Ok(())
+
+    /// Redacts a text, and returns the result if it differs.
+    fn redacted(&mut self, text: &str) -> Option<CleanString> {
+        let clean = self.redactor.clean_in_session(text, self.secrets);
+        if !clean.is_changed() {
+            return None;
+        }
+        self.found.count_new_marks(text, clean.as_str());
+        Some(clean.into_owned())
+    }
+
+    /// Scans the cells of a column. `session` is the parameter of the condition, if it has one.
+    fn scan_column(
+        &mut self,
+        column: &'static TextColumn,
+        condition: &str,
+        session: Option<i64>,
+    ) -> Result<()> {
+        let TextColumn {
+            table,
+            key,
+            column: name,
+        } = column;
+        let sql = format!(
+            "SELECT {key}, {name} FROM {table} WHERE {condition} AND {name} IS NOT NULL ORDER BY 1"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(session))?;
+        while let Some(row) = rows.next()? {
+            if let Some(text) = self.redacted(&row.get::<_, String>(1)?) {
+                let key = row.get(0)?;
+                self.found.cells.push(ChangedCell { column, key, text });
+            }
+        }
+        Ok(())
+    }
+
+    fn scan_log_pieces(&mut self, condition: &str, session: Option<i64>) -> Result<()> {
+        let sql = format!("SELECT DISTINCT body, block, start, length FROM raw WHERE {condition}");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let locations: Vec<logs::TextLocation> = statement
+            .query_map(params_from_iter(session), |row| {
+                logs::TextLocation::from_row(row, 0)
+            })?
+            .collect::<Result<_, _>>()?;
+        for location in locations {
+            let Some(text) = logs::readable_text(self.connection, &location)? else {
+                continue;
+            };
+            let clean = self.redactor.clean_lines(&text, self.secrets, &mut []);
+            if clean.as_str() != text {
+                self.found.count_new_marks(&text, clean.as_str());
+                self.found.pieces.push((location, clean));
+            }
+        }
+        Ok(())
+    }
+
+    /// Scans the file of a session's summary.
+    fn scan_summary_file(&mut self, session: i64) -> Result<()> {
+        let name: String = self
+            .connection
+            .prepare_cached("SELECT name FROM sessions WHERE id = ?1")?
+            .query_row([session], |row| row.get(0))?;
+        let path = summaries::summary_path_beside(self.connection, &name);
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            return Ok(());
+        };
+        if let Some(clean) = self.redacted(&text) {
+            self.found.summary_file = Some((path, clean));
+        }
+        Ok(())
+    }
 }
 
 fn apply_findings(
@@ -407,7 +384,8 @@ fn apply_findings(
             key: name,
             column,
         } = place;
-        // What two names became alike is left to the one that was there; the other goes.
+        // Redaction may make two keys equal; the first row keeps the key, and the other is
+        // replaced.
         let sql = format!("UPDATE OR REPLACE {table} SET {column} = ?2 WHERE {name} = ?1");
         tx.prepare_cached(&sql)?
             .execute(params![key, text.as_str()])?;
@@ -441,7 +419,7 @@ impl RescanFindings {
         self.texts.len() + self.cells.len() + self.pieces.len() + notes
     }
 
-    /// Returns the rows whose cells the index knows too.
+    /// Returns the rows whose changed cells are also in the search index.
     fn indexed_rows(&self) -> BTreeSet<i64> {
         let cells = self.cells.iter();
         let of_records = cells.filter(|cell| cell.column.table == "records");
@@ -463,7 +441,7 @@ impl RescanFindings {
         self.cells.iter().filter_map(session).collect()
     }
 
-    /// Counts the marks that a text got.
+    /// Counts the redaction marks that a text has gained.
     fn count_new_marks(&mut self, before: &str, after: &str) {
         let mut old = count_marks(before);
         for (rule, count) in count_marks(after) {
@@ -509,7 +487,8 @@ mod tests {
     use crate::texts::bodies;
     use crate::{Batch, BatchOrigin, Cursor, IncomingEntries, LogChunk, ParseIssues, ReadPhase};
 
-    /// A text that no rule knew when it was stored: put in behind the door's back.
+    /// A secret that no rule recognised when the text was stored, simulated by a write past the
+    /// sanitizer.
     #[test]
     fn what_older_rules_let_in_goes() {
         let dir = tempfile::tempdir().unwrap();
@@ -575,7 +554,7 @@ mod tests {
         );
     }
 
-    /// Puts a secret where a word was: in blocks, bodies, the index and the checksums.
+    /// Replaces a word by a secret in blocks, bodies, the index and the checksums.
     fn plant(store: &Store, word: &str, secret: &str) {
         let connection = Connection::open(store.path()).unwrap();
         connection

@@ -1,4 +1,4 @@
-//! Letting go: session by session, each in a transaction of its own.
+//! Applying an eviction plan, session by session, each in its own transaction.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,36 +16,37 @@ use crate::error::Result;
 use crate::ingest::writer::{CommitMode, WriterState};
 use crate::lifecycle::maintenance::{self, AGE_HELD_BACK_TASK};
 
-/// A plan goes by shares; where they were too small, the rest is planned again.
+/// A plan estimates the size of sessions; where it estimated too much, the rest is planned again.
 const ROUNDS_MAX: usize = 4;
-/// Free pages are given back to the file system when they are this much, and this part of the file.
+/// Free pages are returned to the file system when they have this size, and are this share (one in
+/// five) of the file.
 const VACUUM_BYTES_MIN: u64 = 16 << 20;
 const VACUUM_SHARE: u64 = 5;
 
-/// An eviction is a transaction of its own.
+/// Larger than any group of the writer, so that an eviction is a transaction of its own.
 const SESSION_WEIGHT: usize = 1_000_000;
 
 /// What retention did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RetentionReport {
-    /// Bytes of pages that were raw before and are not any more.
+    /// How many bytes of raw pages were freed.
     pub freed: u64,
-    /// Bytes of pages that are raw now.
+    /// How many bytes of pages are raw now.
     pub final_usage: u64,
     pub distilled: u64,
-    /// Sessions by the pass that let them go.
+    /// The number of evicted sessions per pass.
     pub evicted: BTreeMap<EvictionPass, usize>,
-    /// Sessions that went before a digest told of them.
+    /// Sessions that were evicted without a digest.
     pub data_loss: Vec<SessionId>,
     pub age: DeleteAfterStatus,
     pub over_hard_cap_bytes: u64,
     pub over_distilled_cap_bytes: u64,
-    /// The file was made smaller; else its free pages are used again.
+    /// The file was shrunk; otherwise its free pages are used again.
     pub given_back: bool,
 }
 
 impl Store {
-    /// Returns what would go.
+    /// Returns what would be evicted.
     pub fn plan_eviction(
         &self,
         policy: &RetentionPolicy,
@@ -59,14 +60,15 @@ impl Store {
             Vec::new()
         };
         let mut eviction = plan(&usage, &held, policy, now);
-        // Nothing can go of a store that holds nothing but its own tables.
+        // A store without any session cannot get smaller, so it is not reported as too large.
         if held.is_empty() {
             eviction.over_hard_cap_bytes = 0;
         }
         Ok((usage, eviction))
     }
 
-    /// Says whether anything can have to go, so that a look at every record is spared.
+    /// Says whether anything may have to be evicted, so that the scan of all records is mostly
+    /// avoided.
     fn may_need_eviction(
         &self,
         usage: &DiskUsage,
@@ -88,8 +90,8 @@ impl Store {
         Ok(oldest.is_some_and(|oldest| now.duration_since(oldest) > age))
     }
 
-    /// Evicts what the policy does not keep. What was captured since the last run stays, and may
-    /// go in the next one.
+    /// Evicts what the policy does not keep. Text that was captured since the last run stays until
+    /// the next one.
     pub fn evict(
         &self,
         policy: &RetentionPolicy,
@@ -98,7 +100,7 @@ impl Store {
     ) -> Result<RetentionReport> {
         let (before, mut eviction) = self.plan_eviction(policy, quiet, now)?;
         let mut out = RetentionReport::unchanged(&before);
-        // Of several processes, one deletes a day's share.
+        // Of several processes, one deletes the share of a day.
         if matches!(eviction.age, DeleteAfterStatus::HeldBack(_))
             && !self.claim_delete_after(now)?
         {
@@ -117,7 +119,7 @@ impl Store {
                 self.merge_index()?;
             }
             (usage, eviction) = self.plan_eviction(policy, quiet, now)?;
-            // `delete_after` counts once a run.
+            // `delete_after` applies once per run.
             eviction.remove_pass(EvictionPass::DeleteAfter);
             eviction.age = DeleteAfterStatus::Done;
         }
@@ -143,8 +145,8 @@ impl Store {
         Ok(out)
     }
 
-    /// Lets the planned sessions go, and returns those that did. One that grew, woke up or was
-    /// pinned since it was planned stays.
+    /// Evicts the planned sessions, and returns those that were evicted. A session that has grown,
+    /// become active or been pinned since stays.
     pub fn apply_eviction(
         &self,
         eviction: &EvictionPlan,
@@ -173,7 +175,7 @@ impl Store {
         self.writer().submit(1, CommitMode::Immediate, claim).wait()
     }
 
-    /// Takes what is left of deleted texts out of the index.
+    /// Removes the terms of deleted records from the index.
     fn merge_index(&self) -> Result<()> {
         let merge = |tx: &Transaction<'_>, writer: &mut WriterState| {
             writer.index.flush(tx)?;
@@ -182,8 +184,8 @@ impl Store {
         self.writer().submit(1, CommitMode::Immediate, merge).wait()
     }
 
-    /// Gives free pages back to the file system, if they are many. A disk too full for that, or
-    /// another process that does not let go, is no error: the pages are used again.
+    /// Returns free pages to the file system if there are many. A full disk or another process that
+    /// keeps the file open is no error, because the pages are used again.
     pub fn vacuum_if_worthwhile(&self, now: Timestamp) -> Result<bool> {
         let usage = self.disk_usage(now)?;
         let file = usage.raw_bytes + usage.distilled_bytes + usage.free_bytes;
@@ -206,7 +208,7 @@ impl EvictionPlan {
 }
 
 impl RetentionReport {
-    /// The report of a run that let nothing go.
+    /// Returns the report of a run that evicted nothing.
     pub fn unchanged(usage: &DiskUsage) -> Self {
         Self {
             final_usage: usage.raw_bytes,
@@ -216,7 +218,7 @@ impl RetentionReport {
         }
     }
 
-    /// Returns how many sessions went.
+    /// Returns the number of evicted sessions.
     pub fn sessions(&self) -> usize {
         self.evicted.values().sum()
     }

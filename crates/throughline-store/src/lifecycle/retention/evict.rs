@@ -1,4 +1,4 @@
-//! One session goes: its rows, its texts, its place in the index, its logs.
+//! Evicting one session: its records, their texts, their rows in the index, its logs.
 
 use std::collections::HashMap;
 
@@ -14,25 +14,25 @@ use crate::ingest::writer::WriterState;
 use crate::records;
 use crate::texts::{blocks, bodies, logs};
 
-/// What became of a planned eviction.
+/// The outcome of a planned eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EvictOutcome {
     Evicted,
-    /// It is not what it was when it was planned.
+    /// The session has changed since it was planned, and stays.
     Changed,
 }
 
-/// What an eviction looks at again before it acts.
+/// The state of a session, read again before the eviction.
 struct CurrentState {
     id: i64,
     digested: bool,
     pinned: bool,
     live: bool,
-    /// A sweep has read more of it since the last retention run.
+    /// A sweep has read more of the session since the last retention run.
     just_read: bool,
 }
 
-/// Lets a session go, if it is still what it was when it was planned.
+/// Evicts a session, if it has not changed since it was planned.
 pub(super) fn evict(
     tx: &Transaction<'_>,
     writer: &mut WriterState,
@@ -112,7 +112,7 @@ fn current_state(
         .optional()?)
 }
 
-/// A record that goes.
+/// A record to be evicted.
 struct EvictedRow {
     row: i64,
     id: RecordId,
@@ -143,7 +143,7 @@ fn session_rows(connection: &Connection, session: i64) -> Result<Vec<EvictedRow>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Writes down what goes, before it does.
+/// Records what is evicted, before it is deleted.
 fn record_eviction(
     tx: &Transaction<'_>,
     state: &CurrentState,
@@ -157,7 +157,7 @@ fn record_eviction(
         .flat_map(|row| row.id.as_bytes()[..ID_PREFIX_BYTES].to_vec())
         .collect();
     let lost = if state.digested { 0 } else { rows.len() };
-    // The concatenation of blobs is text to SQLite.
+    // SQLite turns the concatenation of blobs into text, so it is cast back.
     tx.prepare_cached(
         "INSERT INTO evictions (session, at, pass, records, prompts, tool_calls, errors, lost, ids)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -177,13 +177,13 @@ fn record_eviction(
         lost,
         ids,
     ])?;
-    // An older digest, too, tells more than none.
+    // A stale digest says more than none.
     tx.prepare_cached("UPDATE digests SET base = data WHERE session = ?1")?
         .execute([state.id])?;
     Ok(())
 }
 
-/// Deletes the logs of a session, but for those in which another session's records still are.
+/// Deletes the logs of a session, except for those that other sessions' records came from.
 fn delete_unshared_logs(tx: &Transaction<'_>, session: i64) -> Result<()> {
     let mut statement = tx.prepare_cached(
         "SELECT x.source FROM source_sessions x WHERE x.session = ?1 AND NOT EXISTS (

@@ -1,5 +1,5 @@
-//! Marks of evicted records: a log that is read again does not bring back what was evicted, unless
-//! it went by age alone, as in earlier versions.
+//! Ids of evicted records: reading a log again must not bring them back. Only records that an
+//! earlier version evicted by age may return.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -53,32 +53,32 @@ impl Store {
     }
 }
 
-/// How many bytes of a record's id are kept as its mark.
+/// How many bytes of an evicted record's id are stored.
 pub(super) const ID_PREFIX_BYTES: usize = 8;
 
 type IdPrefix = [u8; ID_PREFIX_BYTES];
 
-/// The marks of evicted records, read once per session.
+/// The ids of evicted records, read once per session.
 #[derive(Debug, Default)]
 pub(crate) struct EvictedRecords {
     sessions: HashMap<i64, SessionEvictions>,
-    /// Sessions of which records came back since that was last written down.
+    /// Sessions with returned records that are not recorded yet.
     returning: BTreeSet<i64>,
 }
 
-/// The marks of one session.
+/// The evicted ids of one session.
 #[derive(Debug, Default)]
 struct SessionEvictions {
     ids: HashSet<IdPrefix>,
-    /// Its records may come back.
+    /// The records may be stored again.
     reread: bool,
-    /// Those that came back and whose marks are still in the table.
+    /// The kinds of records that returned and whose ids are still in the table.
     returned: Vec<RecordKind>,
 }
 
 impl EvictedRecords {
-    /// Says whether a record of a session was evicted and must not come back.
-    pub fn is_evicted(
+    /// Says whether a record of a session was evicted and must not be stored again.
+    pub(crate) fn is_evicted(
         &mut self,
         connection: &Connection,
         session: i64,
@@ -88,14 +88,14 @@ impl EvictedRecords {
         Ok(!marks.reread && marks.ids.contains(&id_prefix(id)))
     }
 
-    /// Says whether any record of a session was evicted and must not come back.
-    pub fn has_evicted(&mut self, connection: &Connection, session: i64) -> Result<bool> {
+    /// Says whether any record of a session was evicted and must not be stored again.
+    pub(crate) fn has_evicted(&mut self, connection: &Connection, session: i64) -> Result<bool> {
         let marks = self.session_entry(connection, session)?;
         Ok(!marks.reread && !marks.ids.is_empty())
     }
 
-    /// Takes the mark off a record that was written again.
-    pub fn note_return(
+    /// Removes the id of a record that was stored again.
+    pub(crate) fn note_return(
         &mut self,
         connection: &Connection,
         session: i64,
@@ -110,10 +110,10 @@ impl EvictedRecords {
         Ok(())
     }
 
-    /// Writes down which records came back. The last of a session takes its eviction with it, and
-    /// the digest is then made of the records again instead of being added to.
-    /// Returns the sessions that are evicted no longer.
-    pub fn write_returned(&mut self, tx: &Transaction<'_>) -> Result<Vec<i64>> {
+    /// Records which records were stored again. When the last one of a session returns, its
+    /// eviction is deleted, and its digest is made from the records again instead of being
+    /// extended. Returns the sessions that are no longer evicted.
+    pub(crate) fn write_returned(&mut self, tx: &Transaction<'_>) -> Result<Vec<i64>> {
         let mut whole = Vec::new();
         for session in std::mem::take(&mut self.returning) {
             let marks = self.session_entry(tx, session)?;
@@ -132,7 +132,7 @@ impl EvictedRecords {
         Ok(whole)
     }
 
-    pub fn forget(&mut self, session: i64) {
+    pub(crate) fn forget(&mut self, session: i64) {
         self.sessions.remove(&session);
     }
 
@@ -166,7 +166,7 @@ fn id_prefix(id: RecordId) -> IdPrefix {
     first
 }
 
-/// Keeps the marks of records that are still evicted.
+/// Stores the ids that are still evicted.
 fn update_remaining(
     tx: &Transaction<'_>,
     session: i64,

@@ -1,4 +1,4 @@
-//! What the store holds, as it is on disk.
+//! Measuring what the store holds on disk.
 
 use jiff::Timestamp;
 use memory::SessionId;
@@ -13,36 +13,36 @@ use crate::error::Result;
 use crate::lifecycle::maintenance::AGE_HELD_BACK_TASK;
 use crate::records::sessions::timestamp_from_millis;
 
-/// How the database's pages are used.
+/// What the pages of the database are used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DiskUsage {
-    /// Records, their texts, their index, the logs: all that is not distilled.
+    /// Records, their texts, their index and the logs.
     pub raw_bytes: u64,
-    /// Sessions, digests, facts, usage.
+    /// Sessions, digests, facts and usage.
     pub distilled_bytes: u64,
-    /// Pages that hold nothing; they are used again before the file grows.
+    /// Unused pages, which are used again before the file grows.
     pub free_bytes: u64,
-    /// The newest session's last moment.
+    /// The time of the last activity in any session.
     #[serde(skip)]
     pub newest: Option<Timestamp>,
-    /// When `delete_after` last left some for another day.
+    /// When `delete_after` last postponed sessions.
     #[serde(skip)]
     pub age_held_back: Option<Timestamp>,
 }
 
-/// What a row costs besides its texts: its columns, and its part of the tables' indexes.
+/// The size of a record besides its text: its columns, and its part of the indexes.
 const RECORD_BYTES: i64 = 200;
-/// The same of what remains of a session.
+/// The size of what remains of an evicted session.
 const SESSION_BYTES: i64 = 300;
 const USAGE_BYTES: i64 = 120;
 
 impl Store {
-    /// Measures what the store holds.
+    /// Measures the disk usage of the store.
     pub fn disk_usage(&self, now: Timestamp) -> Result<DiskUsage> {
         self.read(|connection| measure_usage(connection, now))
     }
 
-    /// Lists what is held, with each session's share of what is raw.
+    /// Lists the sessions with raw text, each with its share of the raw bytes.
     pub(super) fn retained_sessions(
         &self,
         usage: &DiskUsage,
@@ -52,7 +52,7 @@ impl Store {
         self.read(|connection| measure_sessions(connection, usage, quiet_before, now))
     }
 
-    /// Returns when the text that has been held longest was captured.
+    /// Returns the capture time of the text that has been stored longest.
     pub(super) fn oldest_captured(&self) -> Result<Option<Timestamp>> {
         const SQL: &str = "
             SELECT min(s.captured) FROM sessions s
@@ -75,15 +75,15 @@ impl Store {
     }
 }
 
-/// Sessions whose time of capture is not known, or was written by a clock that was far ahead.
+/// The condition for sessions without a capture time, or with one from a clock that was far ahead.
 const NOT_STAMPED: &str = "captured IS NULL OR captured > ?1";
 
-/// Times later than this come from a wrong clock.
+/// Later times come from a wrong clock.
 fn latest_ms(now: Timestamp) -> i64 {
     now.as_millisecond() + CLOCK_SLACK_MS
 }
 
-/// Notes that everything captured since the last retention run was captured now.
+/// Sets the capture time of everything that was captured since the last retention run.
 pub(super) fn stamp_captures(tx: &Transaction<'_>, now: Timestamp) -> Result<()> {
     let sql = format!("UPDATE sessions SET captured = ?2 WHERE {NOT_STAMPED}");
     tx.prepare_cached(&sql)?
@@ -91,7 +91,7 @@ pub(super) fn stamp_captures(tx: &Transaction<'_>, now: Timestamp) -> Result<()>
     Ok(())
 }
 
-/// The size of a page where SQLite does not say another.
+/// The page size, unless SQLite reports another one.
 const PAGE_BYTES: u64 = 4096;
 
 fn measure_usage(connection: &Connection, now: Timestamp) -> Result<DiskUsage> {
@@ -109,7 +109,10 @@ fn measure_usage(connection: &Connection, now: Timestamp) -> Result<DiskUsage> {
         |row| row.get(0),
     )?;
     let newest = connection
-        .prepare_cached("SELECT max(coalesce(ended, started)) FROM sessions WHERE coalesce(ended, started) <= ?1")?
+        .prepare_cached(
+            "SELECT max(coalesce(ended, started)) FROM sessions
+             WHERE coalesce(ended, started) <= ?1",
+        )?
         .query_row([latest_ms(now)], |row| row.get(0))?;
     let held_back = connection
         .prepare_cached("SELECT max(at) FROM chores WHERE name = ?1")?
@@ -124,7 +127,7 @@ fn measure_usage(connection: &Connection, now: Timestamp) -> Result<DiskUsage> {
     })
 }
 
-/// SQLCipher answers this one with a text.
+/// SQLCipher returns the page size as text.
 fn page_size(connection: &Connection) -> Result<u64> {
     let size = connection.query_row("PRAGMA page_size", [], |row| match row.get_ref(0)? {
         ValueRef::Text(text) => Ok(std::str::from_utf8(text)
@@ -135,8 +138,8 @@ fn page_size(connection: &Connection) -> Result<u64> {
     Ok(size.unwrap_or(PAGE_BYTES))
 }
 
-/// A session's share of the raw bytes goes by the length of its texts and logs. What it frees is
-/// measured when it is gone: texts share blocks, and bodies share sessions.
+/// A session's share of the raw bytes is estimated by the length of its texts and logs. What an
+/// eviction frees is measured afterwards, because texts share blocks and sessions share bodies.
 fn measure_sessions(
     connection: &Connection,
     usage: &DiskUsage,
@@ -144,9 +147,12 @@ fn measure_sessions(
     now: Timestamp,
 ) -> Result<Vec<RetainedSession>> {
     const SQL: &str = "
-        WITH texts AS (SELECT session, count(*) * ?1 + sum(size) AS weight FROM records GROUP BY session),
-             logs AS (SELECT x.session, CAST(total(r.size) AS INTEGER) / 4 AS weight FROM source_sessions x
-                      JOIN raw r ON r.source = x.source GROUP BY x.session)
+        WITH texts AS (
+                 SELECT session, count(*) * ?1 + sum(size) AS weight FROM records
+                 GROUP BY session),
+             logs AS (
+                 SELECT x.session, CAST(total(r.size) AS INTEGER) / 4 AS weight
+                 FROM source_sessions x JOIN raw r ON r.source = x.source GROUP BY x.session)
         SELECT s.name, w.key, coalesce(s.ended, s.started, 0), t.weight + coalesce(l.weight, 0),
                d.revision IS s.revision, EXISTS (
                    SELECT 1 FROM fact_sources y JOIN facts f ON f.id = y.fact
@@ -169,7 +175,7 @@ fn measure_sessions(
             (false, true) => RetentionState::Digested,
             (false, false) => RetentionState::Undigested,
         };
-        // Another process stamped it while the sweep that read it was running.
+        // Another process has set the capture time while the sweep was still running.
         let is_just_read = |at: &i64| *at > now.as_millisecond() && *at <= late;
         let captured: Option<i64> = row.get(6)?;
         Ok(RetainedSession {

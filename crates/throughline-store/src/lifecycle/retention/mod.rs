@@ -1,13 +1,13 @@
-//! How much is kept, and what goes first.
+//! Retention: how much raw text is kept, and what is evicted first.
 //!
-//! [`measure`] says what the store holds, [`mod@plan`] decides purely what goes, [`apply`] evicts it
-//! [`evict`] by session, and [`evicted`] keeps the marks of what was evicted.
+//! [`measure`] measures the store, [`mod@plan`] decides purely what is evicted, [`apply`] runs the
+//! plan, [`evict`] evicts one session, and [`evicted`] remembers the ids of evicted records.
 //!
-//! Raw is everything that records are made of: rows, texts, index, logs. Below the soft cap it is
-//! never evicted, unless the user has set an age for it. It is never evicted by the sweep that read
-//! it, and never before its digest exists, except by the overflow of the hard cap, which is reported
-//! as data loss. An evicted session keeps its row, its title, its digest, its usage and its facts,
-//! and search finds these.
+//! Raw data is everything that records consist of: rows, texts, index, logs. Below the soft cap it
+//! is never evicted, unless the user has set an age for it. It is never evicted by the sweep that
+//! read it, and never before its digest exists, except by the overflow of the hard cap, which is
+//! reported as data loss. An evicted session keeps its row, its title, its digest, its usage and
+//! its facts, and search finds these.
 
 mod apply;
 mod evict;

@@ -1,4 +1,4 @@
-//! What goes: a pure decision over what is held.
+//! Planning an eviction: a pure decision about measured sessions.
 
 use std::collections::HashSet;
 
@@ -8,46 +8,46 @@ use serde::Serialize;
 
 use super::DiskUsage;
 
-/// `delete_after` takes at most one in this many sessions in a run: a wrong clock must not empty
-/// the store.
+/// `delete_after` takes at most one in this many sessions per run, so that a wrong clock cannot
+/// empty the store.
 const DELETE_AFTER_SHARE: usize = 10;
-/// `delete_after` may take this many sessions in a run, however few the store holds.
+/// `delete_after` may take this many sessions per run, however few there are.
 const DELETE_AFTER_COUNT_MIN: usize = 10;
-/// A run that left sessions behind for this limit makes `delete_after` wait this long.
+/// How long `delete_after` waits after a run that postponed sessions.
 pub(super) const DELETE_AFTER_PAUSE: SignedDuration = SignedDuration::from_hours(24);
-/// A clock this far ahead of the newest session is taken to be wrong.
+/// A clock that is further ahead of the newest session is taken to be wrong.
 const CLOCK_AHEAD_MAX: SignedDuration = SignedDuration::from_hours(24 * 180);
-/// Logs of other machines may be dated this much ahead.
+/// Logs from other machines may be this far ahead of our clock.
 const CLOCK_BEHIND_MAX: SignedDuration = SignedDuration::from_hours(24);
 
-/// How much may be kept.
+/// How much raw text is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// Above it digested sessions go. Below it none does, whatever its age.
+    /// Digested sessions are evicted above this size. Below it no session is, whatever its age.
     pub raw_soft_cap_bytes: u64,
-    /// Above it any session may go.
+    /// Any session may be evicted above this size.
     pub raw_hard_cap_bytes: u64,
-    /// Digested sessions captured longer ago than this are packed, and are the first to go above
-    /// the soft cap; `None` for no age.
+    /// Digested sessions that were captured longer ago are packed, and are evicted first above the
+    /// soft cap; `None` for no age.
     pub raw_max_age: Option<SignedDuration>,
-    /// Digested sessions captured longer ago than this go even below the soft cap; `None`, the
-    /// default, for never.
+    /// Digested sessions that were captured longer ago are evicted even below the soft cap; `None`,
+    /// the default, for never.
     pub delete_after: Option<SignedDuration>,
-    /// Above it there is a warning, and nothing goes.
+    /// Above this size retention warns; distilled data is never evicted.
     pub distilled_cap_bytes: u64,
-    /// The first that matches a session's workspace counts.
+    /// Exceptions for workspaces. The first that matches applies.
     pub workspaces: Vec<WorkspacePolicy>,
 }
 
-/// What is different for a workspace.
+/// The exceptions of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspacePolicy {
     /// A part of the workspace's key.
     pub workspace: String,
     pub raw_soft_cap_bytes: Option<u64>,
-    /// `None` where the general age counts, `Some(None)` for never.
+    /// `None` for the general age, `Some(None)` for no age.
     pub raw_max_age: Option<Option<SignedDuration>>,
-    /// `None` where the general setting counts, `Some(None)` for never.
+    /// `None` for the general setting, `Some(None)` for never.
     pub delete_after: Option<Option<SignedDuration>>,
 }
 
@@ -79,26 +79,26 @@ impl RetentionPolicy {
     }
 }
 
-/// A session whose raw is in the store.
+/// A session with raw text in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetainedSession {
     pub session: SessionId,
     pub workspace: Option<String>,
-    /// When something last happened in it.
+    /// The time of the last activity.
     pub last: Timestamp,
-    /// When its text was last captured; `None` while the sweep that read it is not over.
+    /// When the text was last captured; `None` while the sweep that reads it is running.
     pub captured: Option<Timestamp>,
     pub bytes: u64,
     pub state: RetentionState,
-    /// A pinned fact came from it.
+    /// A pinned fact was taken from the session.
     pub pinned: bool,
-    /// The agent no longer has its log, or never had one.
+    /// The agent no longer has the log, or never had one.
     pub only_copy: bool,
 }
 
 impl RetainedSession {
-    /// Says whether its text was captured longer ago than `age`. A session cannot have been
-    /// captured before something happened in it, so a clock that was behind then does not count.
+    /// Says whether the text was captured longer ago than `age`. A session cannot have been
+    /// captured before its last activity, so a capture time from a slow clock does not count.
     fn is_older_than(&self, age: SignedDuration, now: Timestamp) -> bool {
         let Some(captured) = self.captured else {
             return false;
@@ -112,52 +112,52 @@ impl RetainedSession {
     }
 }
 
-/// How far a session has come.
+/// Whether a session is active, and whether it has a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetentionState {
-    /// Something happened in it a short while ago.
+    /// There was activity a short while ago.
     Live {
         digested: bool,
     },
-    /// It has no digest of its records as they are now.
+    /// There is no digest of the current records.
     Undigested,
     Digested,
 }
 
-/// What goes, and why.
+/// The sessions to evict, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EvictionPlan {
     pub sessions: Vec<PlannedEviction>,
     pub age: DeleteAfterStatus,
-    /// What is above the hard cap and stays: pinned sessions, and those that were just read.
+    /// How much remains above the hard cap: pinned sessions, and those that were just read.
     pub over_hard_cap_bytes: u64,
-    /// What is distilled beyond its cap.
+    /// How much distilled data exceeds its cap.
     pub over_distilled_cap_bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedEviction {
     pub session: SessionId,
-    /// Its share of what is held; what it frees is known when it is gone.
+    /// The estimated share of the raw bytes.
     pub bytes: u64,
     pub last: Timestamp,
     pub pass: EvictionPass,
-    /// No digest tells of it.
+    /// The session has no digest.
     pub data_loss: bool,
 }
 
-/// Which rule let a session go.
+/// The rule that evicts a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvictionPass {
-    /// The user's `delete_after_days`, the only rule that counts below the soft cap.
+    /// The user's `delete_after_days`, the only rule that applies below the soft cap.
     DeleteAfter,
     WorkspaceCap,
-    /// The soft cap, among sessions past `raw_max_age_days`.
+    /// The soft cap, among sessions older than `raw_max_age_days`.
     Age,
     SoftCap,
     HardCap,
-    /// The last resort: sessions that are live or have no digest.
+    /// The last resort: sessions that are active or have no digest.
     Overflow,
 }
 
@@ -183,23 +183,23 @@ impl EvictionPass {
     }
 }
 
-/// What became of `delete_after`.
+/// What `delete_after` did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeleteAfterStatus {
     #[default]
     Done,
-    /// So many more sessions are old enough, and wait for another day.
+    /// This many more sessions are old enough, and were postponed.
     HeldBack(usize),
-    /// An earlier run held some back less than a day ago.
+    /// An earlier run postponed sessions less than a day ago.
     Paused,
-    /// The clock is behind what the sessions say.
+    /// The clock is behind the times of the sessions.
     ClockBehind,
-    /// The clock is far ahead of everything that was ever seen.
+    /// The clock is far ahead of every known time.
     ClockAhead,
 }
 
-/// Decides what goes.
+/// Plans an eviction.
 pub fn plan(
     usage: &DiskUsage,
     held: &[RetainedSession],
@@ -209,7 +209,7 @@ pub fn plan(
     let may_go = |held: &&RetainedSession| !held.pinned && held.captured.is_some();
     let mut oldest: Vec<&RetainedSession> = held.iter().filter(may_go).collect();
     oldest.sort_by(|a, b| (a.last, &a.session).cmp(&(b.last, &b.session)));
-    // What the agent no longer has cannot be read again, so it goes last in every pass.
+    // A session that the agent no longer has cannot be read again, so it comes last in every pass.
     oldest.sort_by_key(|held| held.only_copy);
     let mut planning = EvictionPlanner {
         raw_bytes: usage.raw_bytes,
@@ -243,14 +243,14 @@ pub fn plan(
 
 struct EvictionPlanner<'h> {
     raw_bytes: u64,
-    /// What may go, the oldest first.
+    /// The sessions that may be evicted, the oldest first.
     oldest: Vec<&'h RetainedSession>,
     taken: HashSet<&'h SessionId>,
     plan: EvictionPlan,
 }
 
 impl<'h> EvictionPlanner<'h> {
-    /// Takes what the user wants deleted at this age, unless the clock looks wrong.
+    /// Plans the sessions that the user wants deleted at their age, unless the clock looks wrong.
     fn delete_after(
         &mut self,
         usage: &DiskUsage,
@@ -304,7 +304,7 @@ impl<'h> EvictionPlanner<'h> {
         }
     }
 
-    /// Lets the oldest of some kind go until no more than `cap` is left.
+    /// Plans the oldest sessions that `may_go` until at most `cap` bytes are left.
     fn evict_until(
         &mut self,
         cap: u64,
@@ -319,7 +319,7 @@ impl<'h> EvictionPlanner<'h> {
         }
     }
 
-    /// Returns what is left and may go, the oldest first.
+    /// Returns the sessions that may still be planned, the oldest first.
     fn candidates(&self, may_go: impl Fn(&RetainedSession) -> bool) -> Vec<&'h RetainedSession> {
         let left = self.oldest.iter().copied();
         left.filter(|held| !self.taken.contains(&held.session) && may_go(held))
@@ -342,14 +342,14 @@ impl<'h> EvictionPlanner<'h> {
     }
 }
 
-/// Says whether the clock contradicts what the sessions say.
+/// Returns how the clock contradicts the times of the sessions, if it does.
 fn detect_wrong_clock(
     usage: &DiskUsage,
     held: &[RetainedSession],
     now: Timestamp,
 ) -> Option<DeleteAfterStatus> {
     let later = |held: &&RetainedSession| held.last > now + CLOCK_BEHIND_MAX;
-    // One log with a wrong date is not a wrong clock.
+    // A single log with a wrong date does not mean a wrong clock.
     if held.iter().filter(later).count() * 10 > held.len() {
         return Some(DeleteAfterStatus::ClockBehind);
     }

@@ -1,4 +1,4 @@
-//! A store that an earlier version wrote, whose rule was to evict by age alone.
+//! Stores of an earlier version, which evicted by age alone.
 
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ fn ids(session: u8) -> Vec<RecordId> {
     store.sanitizer().clean(incoming(session, LINES)).ids
 }
 
-/// Writes a session that was evicted, as the earlier version left it.
+/// Writes an evicted session as the earlier version stored it.
 fn write_evicted(old: &Connection, session: u8, pass: &str, gone: bool) {
     let digest = Digest {
         version: VERSION,
@@ -181,7 +181,7 @@ fn a_store_that_has_evicted_by_age_reads_back_what_the_agents_still_have() {
     let cursors = store.cursors().unwrap();
     let unread = [1_u8, 2, 3, 4].map(|session| cursors[&[session; 16]].head == UNREAD_HEAD);
     assert_eq!(unread, [true, false, false, true]);
-    // Until then all of them are found by title and by digest.
+    // Until then all sessions are found by title and by digest.
     assert_eq!(found(&store, "pickling").len(), 4);
     assert_eq!(found(&store, "jelly3"), [(name(3), true)]);
     is_sound(&store);
@@ -196,11 +196,11 @@ fn a_store_that_has_evicted_by_age_reads_back_what_the_agents_still_have() {
         .unwrap();
     assert_eq!((pending.len(), &pending[0].base), (1, &None));
     is_sound(&store);
-    // What a cap evicted does not come back.
+    // Records that a cap evicted do not come back.
     assert_eq!(reread(&store, 2, LINES).records, 0);
     assert_eq!(evicted(&store, 2), (3, 3));
     assert_eq!(raw_of(&store, 2), "");
-    // Of a log that has lost its end, the rest comes back.
+    // Of a log that has lost its end, the remaining records come back.
     assert_eq!(reread(&store, 4, 2).records, 2);
     assert_eq!(evicted(&store, 4), (3, 1));
     assert_eq!(found(&store, "jelly4"), [(name(4), true)]);

@@ -116,13 +116,13 @@ impl BlockedContent {
     }
 
     /// Returns the title that a session may have.
-    pub fn title<'s>(&self, session: &'s CleanSession) -> Option<&'s CleanString> {
+    pub(crate) fn title<'s>(&self, session: &'s CleanSession) -> Option<&'s CleanString> {
         let title = session.title.as_ref();
         title.filter(|title| !self.titles.contains(title.as_str()))
     }
 
     /// Returns the piece without what was forgotten, if it holds any of it.
-    pub fn blank_piece(
+    pub(crate) fn blank_piece(
         &self,
         tx: &Transaction<'_>,
         redactor: &Redactor,
@@ -151,7 +151,7 @@ impl BlockedContent {
     }
 
     /// Hides a source that holds only what was forgotten, or shows it again.
-    pub fn finish(&self, tx: &Transaction<'_>, source: i64) -> Result<()> {
+    pub(crate) fn finish(&self, tx: &Transaction<'_>, source: i64) -> Result<()> {
         if !self.has_tombstones {
             return Ok(());
         }

@@ -117,9 +117,8 @@ fn forgotten_records(
 ) -> Result<Vec<RecordId>> {
     let mut found = Vec::new();
     let sql = format!(
-        "SELECT r.id, s.name, r.message, r.ordinal, r.kind, {} FROM records r
-         JOIN sessions s ON s.id = r.session",
-        TEXT_COLUMNS
+        "SELECT r.id, s.name, r.message, r.ordinal, r.kind, {TEXT_COLUMNS} FROM records r
+         JOIN sessions s ON s.id = r.session"
     );
     let mut statement = new.prepare(&sql)?;
     let mut rows = statement.query([])?;

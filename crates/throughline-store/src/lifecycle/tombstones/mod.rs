@@ -271,7 +271,7 @@ pub(crate) struct TombstoneFilter<'a> {
 }
 
 impl<'a> TombstoneFilter<'a> {
-    pub fn new(tx: &Connection, redactor: &'a Redactor) -> Result<Self> {
+    pub(crate) fn new(tx: &Connection, redactor: &'a Redactor) -> Result<Self> {
         let sql = "SELECT NOT EXISTS (SELECT 1 FROM tombstones)";
         let is_open = tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
         Ok(Self {
@@ -281,12 +281,17 @@ impl<'a> TombstoneFilter<'a> {
         })
     }
 
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.is_empty
     }
 
     /// Says whether a session, or the one that started it, was forgotten.
-    pub fn session(&mut self, tx: &Connection, name: &str, parent: Option<&str>) -> Result<bool> {
+    pub(crate) fn session(
+        &mut self,
+        tx: &Connection,
+        name: &str,
+        parent: Option<&str>,
+    ) -> Result<bool> {
         if self.is_empty {
             return Ok(false);
         }
@@ -306,7 +311,11 @@ impl<'a> TombstoneFilter<'a> {
         Ok(forgotten)
     }
 
-    pub fn is_record_forgotten(&self, tx: &Connection, record: &CleanRecord) -> Result<bool> {
+    pub(crate) fn is_record_forgotten(
+        &self,
+        tx: &Connection,
+        record: &CleanRecord,
+    ) -> Result<bool> {
         if self.is_empty {
             return Ok(false);
         }
@@ -344,7 +353,12 @@ impl<'a> TombstoneFilter<'a> {
         Ok(false)
     }
 
-    pub fn is_title_forgotten(&self, tx: &Connection, session: &str, title: &str) -> Result<bool> {
+    pub(crate) fn is_title_forgotten(
+        &self,
+        tx: &Connection,
+        session: &str,
+        title: &str,
+    ) -> Result<bool> {
         if self.is_empty {
             return Ok(false);
         }
@@ -352,7 +366,7 @@ impl<'a> TombstoneFilter<'a> {
     }
 
     /// Adds the forgotten prompts that a log holds word for word, whoever tells them.
-    pub fn add_forgotten_prompts(
+    pub(crate) fn add_forgotten_prompts(
         &self,
         tx: &Connection,
         log: &str,

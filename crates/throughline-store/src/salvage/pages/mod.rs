@@ -39,7 +39,7 @@ pub(crate) struct DatabaseImage {
 
 impl DatabaseImage {
     /// Opens what there is of a database and its log; either may be missing.
-    pub fn open(database: &Path, log: &Path) -> Result<Self> {
+    pub(crate) fn open(database: &Path, log: &Path) -> Result<Self> {
         let there = |path: &Path| match File::open(path) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -72,17 +72,17 @@ impl DatabaseImage {
     }
 
     /// Returns how many pages there should be.
-    pub fn pages(&self) -> u32 {
+    pub(crate) fn pages(&self) -> u32 {
         self.pages
     }
 
     /// Returns how much of a page is SQLite's.
-    pub fn usable_bytes(&self) -> usize {
+    pub(crate) fn usable_bytes(&self) -> usize {
         self.page_bytes - self.reserved_bytes
     }
 
     /// Returns a page by its number, which begins at one.
-    pub fn page(&self, number: u32) -> Option<Vec<u8>> {
+    pub(crate) fn page(&self, number: u32) -> Option<Vec<u8>> {
         if number == 0 || number > self.pages {
             return None;
         }
@@ -97,12 +97,12 @@ impl DatabaseImage {
     }
 
     /// Returns a number of the header, whether the rest of it can be believed or not.
-    pub fn header_u32(&self, offset: usize) -> Option<u32> {
+    pub(crate) fn header_u32(&self, offset: usize) -> Option<u32> {
         number(&self.page(1)?, offset)
     }
 
     /// Returns the pages that hold nothing.
-    pub fn free_pages(&self) -> HashSet<u32> {
+    pub(crate) fn free_pages(&self) -> HashSet<u32> {
         let mut free = HashSet::new();
         let sound = self.page(1).is_some_and(|page| page.starts_with(MAGIC));
         let mut trunk = if sound { self.header_u32(32) } else { None }.unwrap_or(0);

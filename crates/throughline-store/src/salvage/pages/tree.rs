@@ -111,13 +111,13 @@ pub(crate) fn parse_page(image: &DatabaseImage, at: u32) -> Option<TreePage> {
 }
 
 impl TreePage {
-    pub fn is_leaf(&self) -> bool {
+    pub(crate) fn is_leaf(&self) -> bool {
         !self.is_interior
     }
 
     /// Visits the page's rows, marking the pages that their ends lie on, and counts those that
     /// could not be taken apart.
-    pub fn rows(
+    pub(crate) fn rows(
         &self,
         image: &DatabaseImage,
         used: &mut HashSet<u32>,

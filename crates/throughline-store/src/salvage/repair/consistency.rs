@@ -187,7 +187,7 @@ fn drop_bad_records(
     tx: &Transaction<'_>,
     ids: &HashMap<i64, RecordId>,
 ) -> Result<BTreeSet<RecordId>> {
-    let sql = format!("SELECT row, id, checksum, {} FROM records r", TEXT_COLUMNS);
+    let sql = format!("SELECT row, id, checksum, {TEXT_COLUMNS} FROM records r");
     let mut statement = tx.prepare(&sql)?;
     let mut rows = statement.query([])?;
     let texts = TextReader::default();

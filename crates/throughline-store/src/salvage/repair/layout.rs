@@ -165,7 +165,7 @@ fn class(declared: &str) -> ColumnType {
 
 impl TableLayout {
     /// Says whether a row can be one of this shape.
-    pub fn fits(&self, cells: &[CellValue]) -> bool {
+    pub(crate) fn fits(&self, cells: &[CellValue]) -> bool {
         let Some(missing) = self.columns.get(cells.len()..) else {
             return false;
         };
@@ -184,7 +184,7 @@ impl TableLayout {
 
     /// Makes a row one of this shape. For a row that is known to be: a flipped bit may have changed
     /// the type of a value that nobody misses.
-    pub fn coerce(&self, cells: &mut Vec<CellValue>) {
+    pub(crate) fn coerce(&self, cells: &mut Vec<CellValue>) {
         cells.truncate(self.columns.len());
         let missing = self.columns.iter().skip(cells.len());
         // A row must reach to the last column that it cannot do without.
@@ -217,12 +217,12 @@ impl TableLayout {
     }
 
     /// Returns how many columns a row of this length lacks.
-    pub fn missing_columns(&self, cells: usize) -> usize {
+    pub(crate) fn missing_columns(&self, cells: usize) -> usize {
         self.columns.len().saturating_sub(cells)
     }
 
     /// Returns the statement that puts a row of this length back.
-    pub fn insert_sql(&self, cells: usize) -> String {
+    pub(crate) fn insert_sql(&self, cells: usize) -> String {
         let columns = &self.columns[..cells.min(self.columns.len())];
         let names: Vec<_> = columns
             .iter()
@@ -237,7 +237,7 @@ impl TableLayout {
     }
 
     /// Lets the database choose the row's number.
-    pub fn clear_row_number(&self, cells: &mut [CellValue]) {
+    pub(crate) fn clear_row_number(&self, cells: &mut [CellValue]) {
         let at = self.columns.iter().position(|column| column.is_number);
         if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
             *cell = CellValue::Null;
@@ -245,7 +245,7 @@ impl TableLayout {
     }
 
     /// Puts a row's number where its column is.
-    pub fn set_row_number(&self, number: i64, cells: &mut [CellValue]) {
+    pub(crate) fn set_row_number(&self, number: i64, cells: &mut [CellValue]) {
         let at = self.columns.iter().position(|column| column.is_number);
         if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
             *cell = CellValue::Integer(number);
