@@ -2,6 +2,7 @@
 
 mod aider;
 mod amp;
+mod anthropic;
 mod antigravity;
 pub(crate) mod claude;
 mod cline;
@@ -9,6 +10,7 @@ pub(crate) mod codex;
 mod r#continue;
 pub(crate) mod copilot;
 pub(crate) mod cursor;
+mod database_cache;
 pub(crate) mod gemini;
 mod goose;
 pub(crate) mod grok;

@@ -3,18 +3,18 @@
 use memory::{CallId, ToolResult};
 use serde_json::Value;
 
-use super::wire;
+use crate::flavor::anthropic::ContentBlock;
 
 /// Returns a tool's result, unless it is still to come.
-pub fn tool_result(part: &wire::Part<'_>) -> Option<ToolResult> {
-    let call = part.tool_use_id.get().or(part.api_tool_use_id.get())?;
+pub fn tool_result(part: &ContentBlock<'_>) -> Option<ToolResult> {
+    let call = part.amp_tool_use_id.text().or(part.tool_use_id.text())?;
     let call = Some(CallId::new(call));
     let Some(run) = part.run else {
         let content: Value = serde_json::from_str(part.content?.get()).ok()?;
         return Some(ToolResult {
             call,
             content: readable_text(&content),
-            is_error: part.is_error.is_some_and(|flag| flag.get() == "true"),
+            is_error: part.is_error.is_true(),
             ..ToolResult::default()
         });
     };
@@ -84,7 +84,7 @@ mod tests {
 
     #[track_caller]
     fn check(part: &str, expected: Option<(&str, bool)>) {
-        let part: wire::Part<'_> = serde_json::from_str(part).unwrap();
+        let part: ContentBlock<'_> = serde_json::from_str(part).unwrap();
         let found = tool_result(&part);
         let found = found
             .as_ref()

@@ -3,12 +3,13 @@
 use jiff::Timestamp;
 use memory::{
     Block, CallId, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionPatch,
-    Title, TitleRank, ToolUse, Usage, UsageEntry,
+    Title, TitleRank, Usage, UsageEntry,
 };
 use serde_json::value::RawValue;
 
 use super::{result, wire};
 use crate::calls::OpenCalls;
+use crate::flavor::anthropic::ContentBlock;
 use crate::flavor::names;
 use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines};
@@ -172,34 +173,33 @@ impl AmpThread {
         let parts = parts
             .into_iter()
             .map(|part| json::parse_or_default(Some(part)));
-        parts.filter_map(|part| self.block(&part, out)).collect()
+        parts.filter_map(|part| self.block(part, out)).collect()
     }
 
-    fn block(&mut self, part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
-        match part.kind.as_str() {
-            "text" => some_text(part.text.as_str().to_owned()),
-            "thinking" => part.thinking.to_text().map(Block::Thinking),
+    fn block(&mut self, mut part: ContentBlock<'_>, out: &mut ParseOutput) -> Option<Block> {
+        match part.kind.text().unwrap_or_default() {
+            "text" => part.text.into_text().map(Block::Text),
+            "thinking" => {
+                let text = part.thinking.0.filter(|text| !text.is_empty());
+                text.map(Block::Thinking)
+            }
             "redacted_thinking" => None,
             "tool_use" => {
-                let mut call = ToolUse {
-                    call: CallId::new(part.id.as_str()),
-                    tool: part.name.as_str().to_owned(),
-                    input: part.input.map_or("", RawValue::get).to_owned(),
-                    path: None,
-                };
+                let call = CallId::new(std::mem::take(&mut part.id).0.unwrap_or_default());
+                let mut call = part.into_tool_use(call, "");
                 self.calls.open(&mut call);
                 Some(Block::ToolUse(call))
             }
             "tool_result" => {
-                let mut result = result::tool_result(part)?;
+                let mut result = result::tool_result(&part)?;
                 self.calls.close(&mut result);
                 Some(Block::ToolResult(result))
             }
             "image" => {
-                let image: wire::Image<'_> = json::parse_or_default(part.source);
+                let image = part.source.0.unwrap_or_default();
                 Some(Block::Image {
-                    media_type: image.media.get().unwrap_or("image").to_owned(),
-                    size_bytes: image.data.as_str().len() as u64 / 4 * 3,
+                    media_type: image.media_type.text().unwrap_or("image").to_owned(),
+                    size_bytes: image.data.text().unwrap_or_default().len() as u64 / 4 * 3,
                 })
             }
             other => {

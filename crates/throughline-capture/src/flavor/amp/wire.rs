@@ -96,45 +96,6 @@ pub struct MessageMeta {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Part<'a> {
-    #[serde(borrow, rename = "type")]
-    pub kind: Text<'a>,
-    #[serde(borrow)]
-    pub text: Text<'a>,
-    #[serde(borrow)]
-    pub thinking: Text<'a>,
-    #[serde(borrow)]
-    pub id: Text<'a>,
-    #[serde(borrow)]
-    pub name: Text<'a>,
-    #[serde(borrow)]
-    pub input: Option<&'a RawValue>,
-    #[serde(borrow, rename = "toolUseID")]
-    pub tool_use_id: Text<'a>,
-    #[serde(borrow)]
-    pub run: Option<&'a RawValue>,
-    /// As the model's API calls the two above.
-    #[serde(borrow, rename = "tool_use_id")]
-    pub api_tool_use_id: Text<'a>,
-    #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
-    #[serde(borrow, rename = "is_error")]
-    pub is_error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub source: Option<&'a RawValue>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Image<'a> {
-    #[serde(borrow, alias = "mediaType", alias = "media_type")]
-    pub media: Text<'a>,
-    #[serde(borrow)]
-    pub data: Text<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Usage<'a> {
     #[serde(borrow)]

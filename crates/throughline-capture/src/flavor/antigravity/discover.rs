@@ -1,16 +1,16 @@
 //! Where Antigravity keeps its transcripts.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::AgentEnv;
+use crate::flavor::names::file_name;
 
 /// The same log under three names, the best first.
 const TRANSCRIPTS: &[&str] = &["transcript_full.jsonl", "transcript.jsonl", "overview.txt"];
 const PROGRAMS: &[&str] = &["antigravity", "antigravity-cli", "antigravity-ide"];
 
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places.home.join(".gemini");
+pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env.home.join(".gemini");
     PROGRAMS
         .iter()
         .map(|program| home.join(program).join("brain"))
@@ -18,8 +18,8 @@ pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
 }
 
 pub fn is_transcript(path: &Path) -> bool {
-    let file = name(path);
-    let folder = path.parent().map_or("", name);
+    let file = file_name(path);
+    let folder = path.parent().map_or("", file_name);
     let in_logs = folder == "logs" && conversation(path).is_some();
     let copied = folder == "antigravity" && file.ends_with(".jsonl");
     in_logs && TRANSCRIPTS.contains(&file) || copied
@@ -44,8 +44,8 @@ impl AntigravityLocation {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let better = TRANSCRIPTS
             .iter()
-            .take_while(|&&transcript| transcript != name(path));
-        let is_known = TRANSCRIPTS.contains(&name(path));
+            .take_while(|&&transcript| transcript != file_name(path));
+        let is_known = TRANSCRIPTS.contains(&file_name(path));
         Self {
             session: conversation(path).map_or_else(|| stem.into_owned(), str::to_owned),
             superseded: is_known
@@ -59,11 +59,7 @@ impl AntigravityLocation {
 /// Returns the folder above `.system_generated/logs`.
 fn conversation(path: &Path) -> Option<&str> {
     let generated = path.parent()?.parent()?;
-    (name(generated) == ".system_generated").then(|| generated.parent().map_or("", name))
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+    (file_name(generated) == ".system_generated").then(|| generated.parent().map_or("", file_name))
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::flavor::names::is_uuid;
 use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folders of project folders.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    if let Some(list) = places
+pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    if let Some(list) = env
         .variables
         .get("CLAUDE_CONFIG_DIR")
         .filter(|list| !list.trim().is_empty())
@@ -17,10 +18,8 @@ pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
             .filter(|home| !home.is_empty());
         return homes.flat_map(|home| home_roots(Path::new(home))).collect();
     }
-    let config = places
-        .folder_variable("XDG_CONFIG_HOME")
-        .unwrap_or_else(|| places.home.join(".config"));
-    let homes = [places.home.join(".claude"), config.join("claude")];
+    let config = env.folder_or_home("XDG_CONFIG_HOME", ".config");
+    let homes = [env.home.join(".claude"), config.join("claude")];
     homes.iter().flat_map(|home| home_roots(home)).collect()
 }
 
@@ -103,14 +102,6 @@ fn is_home(root: &Path) -> bool {
     root.file_name()
         .and_then(|name| name.to_str())
         .is_some_and(|name| name.starts_with(".claude"))
-}
-
-fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }
 
 /// Says whether the head of a file is one of Claude Code's logs.
@@ -245,13 +236,13 @@ mod tests {
 
     #[test]
     fn roots_of_a_machine() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        let shown = |places: &AgentEnv| {
+        let shown = |env: &AgentEnv| {
             let (histories, projects): (Vec<_>, Vec<_>) =
-                roots(places).into_iter().partition(|root| is_history(root));
+                roots(env).into_iter().partition(|root| is_history(root));
             assert_eq!(histories.len(), projects.len());
             for (history, projects) in histories.iter().zip(&projects) {
                 assert_eq!(history.parent(), projects.parent());
@@ -259,20 +250,17 @@ mod tests {
             format!("{projects:?}")
         };
         assert_eq!(
-            shown(&places),
+            shown(&env),
             r#"["/h/.claude/projects", "/h/.config/claude/projects"]"#
         );
-        places
-            .variables
-            .insert("XDG_CONFIG_HOME".into(), "/x".into());
+        env.variables.insert("XDG_CONFIG_HOME".into(), "/x".into());
         assert_eq!(
-            shown(&places),
+            shown(&env),
             r#"["/h/.claude/projects", "/x/claude/projects"]"#
         );
-        places
-            .variables
+        env.variables
             .insert("CLAUDE_CONFIG_DIR".into(), "/a, /b/projects".into());
-        assert_eq!(shown(&places), r#"["/a/projects", "/b/projects"]"#);
+        assert_eq!(shown(&env), r#"["/a/projects", "/b/projects"]"#);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::markup::{self, MarkupPart, UserMarkup};
 use super::wire;
 use crate::ParseOutput;
 use crate::calls::OpenCalls;
+use crate::flavor::anthropic::ContentBlock;
 
 /// A conversation while its messages are read. It is always read from its start.
 #[derive(Debug)]
@@ -153,7 +154,7 @@ impl ClineConversation {
             self.add_text(id, role, &text, &mut parts, out);
             return parts;
         }
-        let Ok(pieces) = serde_json::from_str::<Vec<wire::Piece<'_>>>(raw) else {
+        let Ok(pieces) = serde_json::from_str::<Vec<ContentBlock<'_>>>(raw) else {
             out.count_unknown("content");
             return parts;
         };
@@ -167,7 +168,7 @@ impl ClineConversation {
         &mut self,
         id: &MessageId,
         role: Role,
-        piece: wire::Piece<'_>,
+        mut piece: ContentBlock<'_>,
         parts: &mut MessageParts,
         out: &mut ParseOutput,
     ) {
@@ -184,20 +185,15 @@ impl ClineConversation {
                 parts.spoken.extend(text.map(Block::Thinking));
             }
             "tool_use" => {
-                let input = piece.input.map_or("{}", |input| input.get());
-                let tool = piece.name.into_text().unwrap_or_default();
-                let call = CallId::new(piece.id.into_text().unwrap_or_else(|| id.to_string()));
-                self.add_call(call, tool, input.to_owned(), parts);
+                let own = std::mem::take(&mut piece.id).into_text();
+                let call = CallId::new(own.unwrap_or_else(|| id.to_string()));
+                self.add_call(piece.into_tool_use(call, "{}"), parts);
             }
             "tool_result" => {
                 let (content, failed) = answer_text(piece.content.map_or("\"\"", |raw| raw.get()));
-                let mut result = ToolResult {
-                    call: piece.tool_use_id.into_text().map(CallId::new),
-                    tool: piece.name.into_text(),
-                    content,
-                    is_error: failed || piece.is_error.is_true(),
-                    ..ToolResult::default()
-                };
+                let call = std::mem::take(&mut piece.tool_use_id).into_text();
+                let mut result = piece.into_tool_result(call.map(CallId::new), content);
+                result.is_error |= failed;
                 self.calls.close(&mut result);
                 parts.results.push(Block::ToolResult(result));
             }
@@ -231,7 +227,13 @@ impl ClineConversation {
                     MarkupPart::Call { tool, input } => {
                         let call = CallId::new(format!("{id}/{index}"));
                         self.tagged.push((call.clone(), tool.clone()));
-                        self.add_call(call, tool, input, parts);
+                        let call = ToolUse {
+                            call,
+                            tool,
+                            input,
+                            path: None,
+                        };
+                        self.add_call(call, parts);
                     }
                 }
             }
@@ -276,22 +278,16 @@ impl ClineConversation {
         }
     }
 
-    fn add_call(&mut self, call: CallId, tool: String, input: String, parts: &mut MessageParts) {
-        // The answer to the user is a tool's argument.
-        if tool == "attempt_completion"
-            && let Ok(input) = serde_json::from_str::<serde_json::Value>(&input)
+    fn add_call(&mut self, mut call: ToolUse, parts: &mut MessageParts) {
+        // The answer to the user is an argument of this tool.
+        if call.tool == "attempt_completion"
+            && let Ok(input) = serde_json::from_str::<serde_json::Value>(&call.input)
             && let Some(answer) = input.get("result").and_then(serde_json::Value::as_str)
         {
-            self.tagged.retain(|(open, _)| *open != call);
+            self.tagged.retain(|(open, _)| *open != call.call);
             parts.spoken.push(Block::Text(answer.trim().to_owned()));
             return;
         }
-        let mut call = ToolUse {
-            call,
-            tool,
-            input,
-            path: None,
-        };
         self.calls.open(&mut call);
         parts.spoken.push(Block::ToolUse(call));
     }

@@ -45,31 +45,6 @@ pub struct Metadata {
     pub kind: Lenient<String>,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub struct Piece<'a> {
-    #[serde(rename = "type")]
-    pub kind: Lenient<String>,
-    pub text: Lenient<String>,
-    pub thinking: Lenient<String>,
-    pub id: Lenient<String>,
-    pub name: Lenient<String>,
-    #[serde(borrow)]
-    pub input: Option<&'a RawValue>,
-    pub tool_use_id: Lenient<String>,
-    #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
-    pub is_error: Lenient<bool>,
-    pub source: Lenient<Image>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub struct Image {
-    pub media_type: Lenient<String>,
-    pub data: Lenient<String>,
-}
-
 /// A part of a tool's answer: a text, or what one of several commands gave.
 #[derive(Deserialize, Default)]
 #[serde(default)]

@@ -10,10 +10,8 @@ const HISTORY: &str = "history.jsonl";
 
 /// Returns the two folders of rollouts, and the files with the sessions' names and prompts as roots
 /// of their own: the rest of Codex's home (worktrees, caches, databases) is not ours to walk.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places
-        .folder_variable("CODEX_HOME")
-        .unwrap_or_else(|| places.home.join(".codex"));
+pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env.folder_or_home("CODEX_HOME", ".codex");
     ["sessions", "archived_sessions", INDEX, HISTORY]
         .iter()
         .map(|name| home.join(name))
@@ -151,15 +149,14 @@ mod tests {
 
     #[test]
     fn the_home_moves_with_its_variable() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/home/dev".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places)[0], Path::new("/home/dev/.codex/sessions"));
-        places
-            .variables
+        assert_eq!(roots(&env)[0], Path::new("/home/dev/.codex/sessions"));
+        env.variables
             .insert("CODEX_HOME".into(), "/srv/codex".into());
-        assert_eq!(roots(&places)[1], Path::new("/srv/codex/archived_sessions"));
+        assert_eq!(roots(&env)[1], Path::new("/srv/codex/archived_sessions"));
     }
 
     #[test]

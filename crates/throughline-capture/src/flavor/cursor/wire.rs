@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::flavor::anthropic::ContentBlock;
 use crate::json::Lenient;
 use crate::time::Time;
 
@@ -162,22 +163,5 @@ pub struct Line<'a> {
 #[serde(default)]
 pub struct Spoken<'a> {
     #[serde(borrow)]
-    pub content: Lenient<Vec<Lenient<Piece<'a>>>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub struct Piece<'a> {
-    #[serde(rename = "type")]
-    pub kind: Lenient<String>,
-    pub text: Lenient<String>,
-    pub thinking: Lenient<String>,
-    pub id: Lenient<String>,
-    pub name: Lenient<String>,
-    #[serde(borrow)]
-    pub input: Option<&'a RawValue>,
-    pub tool_use_id: Lenient<String>,
-    #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
-    pub is_error: Lenient<bool>,
+    pub content: Lenient<Vec<Lenient<ContentBlock<'a>>>>,
 }

@@ -1,4 +1,4 @@
-//! Where Gemini CLI keeps its sessions, and what their places say.
+//! Where Gemini CLI keeps its sessions, and what their env say.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,19 +7,20 @@ use std::path::{Path, PathBuf};
 
 use super::states::Layout;
 use crate::AgentEnv;
+use crate::flavor::names::file_name;
 
 /// Returns the folder of all projects. The variable names the folder that `.gemini` lies in.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places.folder_variable("GEMINI_CLI_HOME");
-    let home = home.unwrap_or_else(|| places.home.clone());
+pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env.folder_variable("GEMINI_CLI_HOME");
+    let home = home.unwrap_or_else(|| env.home.clone());
     vec![home.join(".gemini").join("tmp")]
 }
 
 /// Says whether a file is a session: `chats/session-*`, or `chats/<parent>/<subagent>.jsonl`.
 pub fn is_session(path: &Path) -> bool {
-    let file = name(path);
-    let folder = path.parent().map_or("", name);
-    let above = path.parent().and_then(Path::parent).map_or("", name);
+    let file = file_name(path);
+    let folder = path.parent().map_or("", file_name);
+    let above = path.parent().and_then(Path::parent).map_or("", file_name);
     if folder == "chats" {
         return file.starts_with("session-") && is_log(file);
     }
@@ -57,8 +58,8 @@ impl GeminiLocation {
     pub fn of(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(path);
         let above = folder.parent().unwrap_or(folder);
-        let (chats, parent) = if name(above) == "chats" {
-            (above, Some(name(folder).to_owned()))
+        let (chats, parent) = if file_name(above) == "chats" {
+            (above, Some(file_name(folder).to_owned()))
         } else {
             (folder, None)
         };
@@ -95,11 +96,7 @@ fn project_root(project: &Path) -> Option<String> {
     let registry = fs::read_to_string(home.join("projects.json")).ok()?;
     let registry: Registry = serde_json::from_str(&registry).ok()?;
     let mut projects = registry.projects.into_iter();
-    projects.find_map(|(root, slug)| (slug == name(project)).then_some(root))
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+    projects.find_map(|(root, slug)| (slug == file_name(project)).then_some(root))
 }
 
 #[cfg(test)]
@@ -151,15 +148,13 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places), [PathBuf::from("/h/.gemini/tmp")]);
-        places
-            .variables
-            .insert("GEMINI_CLI_HOME".into(), "/g".into());
-        assert_eq!(roots(&places), [PathBuf::from("/g/.gemini/tmp")]);
+        assert_eq!(roots(&env), [PathBuf::from("/h/.gemini/tmp")]);
+        env.variables.insert("GEMINI_CLI_HOME".into(), "/g".into());
+        assert_eq!(roots(&env), [PathBuf::from("/g/.gemini/tmp")]);
     }
 
     #[test]

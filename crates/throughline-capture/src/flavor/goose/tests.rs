@@ -209,18 +209,16 @@ fn damage_is_passed_over() {
 
 #[test]
 fn places_and_names() {
-    let mut places = AgentEnv {
+    let mut env = AgentEnv {
         home: "/h".into(),
         ..AgentEnv::default()
     };
     assert_eq!(
-        GOOSE.roots(&places),
+        GOOSE.roots(&env),
         [PathBuf::from("/h/.local/share/goose/sessions")]
     );
-    places
-        .variables
-        .insert("GOOSE_PATH_ROOT".into(), "/g".into());
-    assert_eq!(GOOSE.roots(&places), [PathBuf::from("/g/data/sessions")]);
+    env.variables.insert("GOOSE_PATH_ROOT".into(), "/g".into());
+    assert_eq!(GOOSE.roots(&env), [PathBuf::from("/g/data/sessions")]);
     let claim = |path: &str| GOOSE.claim("/x".as_ref(), path.as_ref());
     assert_eq!(claim("sessions/sessions.db"), Some(SourceFormat::Database));
     assert_eq!(

@@ -1,17 +1,15 @@
 //! Where Grok keeps its sessions, and what the names of files and folders tell.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::summary;
+use crate::flavor::names::{file_name, is_uuid, percent_decode};
 use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folder of all sessions.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places
-        .folder_variable("GROK_HOME")
-        .unwrap_or_else(|| places.home.join(".grok"));
+pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env.folder_or_home("GROK_HOME", ".grok");
     vec![home.join("sessions")]
 }
 
@@ -39,14 +37,14 @@ impl GrokFile {
             "chat_history.jsonl" => Some(Self::Chat),
             // Many programs write a file of this name.
             "summary.json" if is_session(session) => Some(Self::Summary),
-            "meta.json" if name(session.parent()?) == "subagents" => Some(Self::Subagent),
+            "meta.json" if file_name(session.parent()?) == "subagents" => Some(Self::Subagent),
             _ => None,
         }
     }
 
     /// Returns how to read a file that is known to be Grok's, whatever it is called.
     pub fn named(path: &Path, format: SourceFormat) -> Self {
-        let name = name(path);
+        let name = file_name(path);
         if name.ends_with("chat_history.jsonl") {
             Self::Chat
         } else if name.ends_with("summary.json") {
@@ -96,7 +94,7 @@ impl GrokLocation {
             return Self::default();
         };
         Self {
-            session: name(directory).to_owned(),
+            session: file_name(directory).to_owned(),
             cwd: directory.parent().and_then(decode_cwd),
             has_log: directory.join("updates.jsonl").exists(),
             is_subagent: fs::read_to_string(directory.join("summary.json"))
@@ -108,7 +106,7 @@ impl GrokLocation {
 /// Returns the working directory that a folder of sessions stands for: its name decoded, or,
 /// where that would have been too long for a name, what its `.cwd` file says.
 fn decode_cwd(folder: &Path) -> Option<String> {
-    percent_decode_name(name(folder))
+    percent_decode_name(file_name(folder))
         .filter(|path| is_absolute(path))
         .or_else(|| {
             let path = fs::read_to_string(folder.join(".cwd")).ok()?;
@@ -121,53 +119,22 @@ fn is_absolute(path: &str) -> bool {
     drive || path.starts_with(['/', '\\'])
 }
 
-/// Decodes `%2F` and its like.
 fn percent_decode_name(name: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let code = || std::str::from_utf8(tail.get(..2)?).ok();
-        match (
-            first,
-            code().and_then(|code| u8::from_str_radix(code, 16).ok()),
-        ) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(percent_decode(name)).ok()
 }
 
 /// Says whether a directory is a session's: by its own name, or by the name of the folder it
 /// lies in, since ids may be chosen freely.
 fn is_session(directory: &Path) -> bool {
-    is_uuid(name(directory)) || directory.parent().is_some_and(is_workspace)
+    is_uuid(file_name(directory)) || directory.parent().is_some_and(is_workspace)
 }
 
 fn is_workspace(folder: &Path) -> bool {
-    let encoded = percent_decode_name(name(folder)).is_some_and(|path| is_absolute(&path));
+    let encoded = percent_decode_name(file_name(folder)).is_some_and(|path| is_absolute(&path));
     encoded
         || folder
             .parent()
-            .is_some_and(|parent| name(parent) == "sessions")
-}
-
-fn is_uuid(name: &str) -> bool {
-    name.len() == 36
-        && name.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+            .is_some_and(|parent| file_name(parent) == "sessions")
 }
 
 #[cfg(test)]
@@ -227,13 +194,13 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places), [PathBuf::from("/h/.grok/sessions")]);
-        places.variables.insert("GROK_HOME".into(), "/g".into());
-        assert_eq!(roots(&places), [PathBuf::from("/g/sessions")]);
+        assert_eq!(roots(&env), [PathBuf::from("/h/.grok/sessions")]);
+        env.variables.insert("GROK_HOME".into(), "/g".into());
+        assert_eq!(roots(&env), [PathBuf::from("/g/sessions")]);
     }
 
     #[test]

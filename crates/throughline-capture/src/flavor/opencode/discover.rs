@@ -1,21 +1,18 @@
 //! Where opencode keeps its sessions, and what the names of files and folders tell.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
-use memory::Flavor;
-use store::SourceIdentity;
 use store::foreign::ForeignDatabase;
 
-use crate::{AgentEnv, Source, SourceFormat, tail};
+use crate::flavor::database_cache::DatabaseCache;
+use crate::{AgentEnv, SourceFormat};
 
 /// opencode asks for the XDG folder on every system.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let data = places
-        .folder_variable("XDG_DATA_HOME")
-        .unwrap_or_else(|| places.home.join(".local/share"))
+pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let data = env
+        .folder_or_home("XDG_DATA_HOME", ".local/share")
         .join("opencode");
-    let named = places
+    let named = env
         .folder_variable("OPENCODE_DB")
         .map(|database| data.join(database));
     std::iter::once(data).chain(named).collect()
@@ -88,31 +85,12 @@ pub fn is_migrated(path: &Path) -> bool {
     data.is_some_and(|data| has_sessions(data.join("opencode.db")))
 }
 
-/// The last database that was asked for, as there may be very many files beside one.
-static SESSIONS_CACHE: Mutex<Option<(PathBuf, SourceIdentity, bool)>> = Mutex::new(None);
+/// Whether the database that was opened last has sessions.
+static SESSIONS_CACHE: DatabaseCache<bool> = DatabaseCache::new();
 
 fn has_sessions(path: PathBuf) -> bool {
-    let source = Source {
-        flavor: Flavor::Opencode,
-        path,
-        format: SourceFormat::Database,
-    };
-    let Ok(stamp) = tail::source_stamp(&source) else {
-        return false;
-    };
-    let mut asked = SESSIONS_CACHE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some((path, known, has)) = &*asked
-        && *path == source.path
-        && *known == stamp
-    {
-        return *has;
-    }
-    let has =
-        ForeignDatabase::open(&source.path).is_ok_and(|database| database.has_table("session"));
-    *asked = Some((source.path, stamp, has));
-    has
+    let load = |database: &ForeignDatabase| database.has_table("session");
+    SESSIONS_CACHE.query(path, load, |has_sessions| *has_sessions)
 }
 
 /// Says whether a text of unknown origin starts like one of the files.
@@ -186,17 +164,16 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places), [PathBuf::from("/h/.local/share/opencode")]);
-        places.variables.insert("XDG_DATA_HOME".into(), "/x".into());
-        places
-            .variables
+        assert_eq!(roots(&env), [PathBuf::from("/h/.local/share/opencode")]);
+        env.variables.insert("XDG_DATA_HOME".into(), "/x".into());
+        env.variables
             .insert("OPENCODE_DB".into(), "opencode-mine.db".into());
         assert_eq!(
-            roots(&places),
+            roots(&env),
             [
                 PathBuf::from("/x/opencode"),
                 PathBuf::from("/x/opencode/opencode-mine.db")

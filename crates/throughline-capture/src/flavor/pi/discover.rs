@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folders of sessions.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places
+pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env
         .folder_variable("PI_CODING_AGENT_DIR")
-        .unwrap_or_else(|| places.home.join(".pi").join("agent"));
+        .unwrap_or_else(|| env.home.join(".pi").join("agent"));
     let mut roots = vec![home.join("sessions")];
-    roots.extend(places.folder_variable("PI_CODING_AGENT_SESSION_DIR"));
+    roots.extend(env.folder_variable("PI_CODING_AGENT_SESSION_DIR"));
     roots
 }
 
@@ -68,15 +68,15 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places), [PathBuf::from("/h/.pi/agent/sessions")]);
-        let mut set = |name: &str, value: &str| places.variables.insert(name.into(), value.into());
+        assert_eq!(roots(&env), [PathBuf::from("/h/.pi/agent/sessions")]);
+        let mut set = |name: &str, value: &str| env.variables.insert(name.into(), value.into());
         set("PI_CODING_AGENT_DIR", "/p");
         set("PI_CODING_AGENT_SESSION_DIR", "/s");
-        assert_eq!(roots(&places), [PathBuf::from("/p/sessions"), "/s".into()]);
+        assert_eq!(roots(&env), [PathBuf::from("/p/sessions"), "/s".into()]);
     }
 
     #[test]
