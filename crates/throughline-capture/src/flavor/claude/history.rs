@@ -181,10 +181,10 @@ mod tests {
         assert!(CLAUDE.recognises(text));
         insta::assert_snapshot!(shape(&parse_text(&CLAUDE, &source, text).entries), @r#"
              session claude:history/-home-dev-my-proj/2025-11-24 title=FirstPrompt "recovered prompts" cwd=/home/dev/my_proj started=2025-11-24T16:00:00Z ended=2025-11-24T16:00:00Z
-           3 User/Human claude:history/-home-dev-my-proj/2025-11-24 2025-11-24T16:00:00Z id=history/1764000000000/92e436171a80 cwd=/home/dev/my_proj
+           3 User/Human 2025-11-24T16:00:00Z id=history/1764000000000/92e436171a80 session=claude:history/-home-dev-my-proj/2025-11-24 cwd=/home/dev/my_proj
                text "explain a\nb"
              session claude:gone title=FirstPrompt "recovered prompts" cwd=/home/dev/other started=2025-11-24T16:01:00Z ended=2025-11-24T16:01:00Z
-           4 User/Human claude:gone 2025-11-24T16:01:00Z id=history/1764000060000/cd1bc5b8d04a cwd=/home/dev/other
+           4 User/Human 2025-11-24T16:01:00Z id=history/1764000060000/cd1bc5b8d04a session=claude:gone cwd=/home/dev/other
                text "rename a to b"
         "#);
     }

@@ -149,10 +149,10 @@ fn a_split_message_counts_its_largest_usage() {
     check(
         &[line(1, 2, "one"), line(2, 2, "two"), line(3, 9, "three")].join("\n"),
         r#"Model: text "one"
-        usage claude:s key=m:r model=opus in=5 out=2 read=0 write=0 reasoning=0 cost=-
+        usage key=m:r model=opus in=5 out=2 read=0 write=0 reasoning=0
         Model: text "two"
         Model: text "three"
-        usage claude:s key=m:r model=opus in=5 out=9 read=0 write=0 reasoning=0 cost=-"#,
+        usage key=m:r model=opus in=5 out=9 read=0 write=0 reasoning=0"#,
     );
 }
 
