@@ -5,10 +5,10 @@ use memory::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::mark::{AiderLine, AiderSpeaker, LineClassifier};
+use super::line_kind::{AiderLine, AiderSpeaker, LineClassifier};
 use super::prompt::{self, AiderPrompt};
 use super::run::{AiderRun, RunHeader};
-use super::{HISTORY, edits, printed};
+use super::{HISTORY, edits, output};
 use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source};
@@ -232,7 +232,7 @@ impl AiderLogReader {
                 ..run.patch()
             }));
         }
-        let printed = printed::parse_output(text, &mut self.state.calls);
+        let printed = output::parse_output(text, &mut self.state.calls);
         let message = self.new_message(line, &run, Role::User, Origin::Tool, text);
         for (nth, bill) in printed.token_reports.into_iter().enumerate() {
             out.push(LogEntry::Usage(UsageEntry {

@@ -6,10 +6,10 @@ use memory::{
     ApiId, Block, CallId, LogEntry, Message, Origin, Role, TitleRank, ToolResult, ToolUse,
 };
 
-use super::facts::RecordSession;
 use super::log::{self, ClaudeLogReader};
 use super::prompt::{self, UserText};
 use super::result;
+use super::session_tracker::RecordSession;
 use super::usage;
 use super::wire::{self, Record};
 use crate::adapter::save_state;

@@ -7,9 +7,9 @@ use serde::de::Error;
 use serde::{Deserialize, Serialize};
 
 use super::discover::LogOwner;
-use super::facts::{RecordSession, SessionTracker, fingerprint};
-use super::pins::PinnedLines;
+use super::pinned_lines::PinnedLines;
 use super::queue::PromptQueue;
+use super::session_tracker::{RecordSession, SessionTracker, fingerprint};
 use super::usage::LastUsage;
 use super::wire::{self, Record};
 use crate::adapter::{load_state, save_state};

@@ -2,24 +2,24 @@
 //!
 //! [`discover`] finds the logs. [`wire`] mirrors their records, [`scalar`] their fields. [`log`]
 //! reads them line by line: [`conversation`] turns user and assistant records into messages with
-//! [`prompt`] (who typed it), [`result`] (what a tool did) and [`usage`]; [`about`] reads the
-//! records around them: titles, errors, compaction, the prompt [`queue`]. [`facts`] keeps
-//! what was told of a session, [`pins`] where a half-told thing must be read again. [`meta`] is
+//! [`prompt`] (who typed it), [`result`] (what a tool did) and [`usage`]; [`session_records`] reads the
+//! records around them: titles, errors, compaction, the prompt [`queue`]. [`session_tracker`] keeps
+//! what was told of a session, [`pinned_lines`] where a half-told thing must be read again. [`subagent_meta`] is
 //! the small document beside a subagent's log, [`history`] what is left of sessions whose logs are
 //! gone.
 
-mod about;
 mod conversation;
 mod discover;
-mod facts;
 mod history;
 pub(crate) mod hook;
 mod log;
-mod meta;
-mod pins;
+mod pinned_lines;
 mod prompt;
 mod queue;
 mod result;
+mod session_records;
+mod session_tracker;
+mod subagent_meta;
 mod usage;
 mod wire;
 
@@ -50,7 +50,7 @@ fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
     }
     let owner = discover::log_owner(&source.path);
     if source.format == SourceFormat::Document {
-        Box::new(meta::SubagentMetaReader(owner))
+        Box::new(subagent_meta::SubagentMetaReader(owner))
     } else {
         Box::new(log::ClaudeLogReader::new(owner, state))
     }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::pins::PinnedLines;
+use super::pinned_lines::PinnedLines;
 use super::prompt::{self, UserText};
 use crate::InputLine;
 

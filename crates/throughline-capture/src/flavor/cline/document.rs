@@ -6,7 +6,7 @@ use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, Titl
 
 use super::conversation::ClineConversation;
 use super::discover::ClineFile;
-use super::{shown, wire};
+use super::{ui_messages, wire};
 use crate::json::Lenient;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason};
 
@@ -39,7 +39,7 @@ impl LogReader for ClineDocumentReader {
             ClineFile::History => self.read_history(text, out),
             ClineFile::UiMessages => {
                 let history = self.path.with_file_name("api_conversation_history.json");
-                shown::read_ui_messages(
+                ui_messages::read_ui_messages(
                     self.flavor,
                     &self.task_session(),
                     text,

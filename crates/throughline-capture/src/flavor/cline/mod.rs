@@ -2,7 +2,7 @@
 //!
 //! A task of the extension is a folder with a few JSON documents; the newer store has a folder for
 //! each session. [`document`] reads the files: [`conversation`] what was said, for which [`markup`]
-//! knows the tags in the text, and [`shown`] what the program showed of it. [`wire`] mirrors their
+//! knows the tags in the text, and [`ui_messages`] what the program showed of it. [`wire`] mirrors their
 //! JSON, [`discover`] knows the places. Roo began as a copy of Cline, and is read with this.
 //!
 //! Deliberately unread: checkpoints, settings, secrets, and the system prompt beside the messages.
@@ -11,9 +11,9 @@ mod conversation;
 mod discover;
 mod document;
 mod markup;
-mod shown;
 #[cfg(test)]
 mod tests;
+mod ui_messages;
 mod wire;
 
 use std::path::{Path, PathBuf};

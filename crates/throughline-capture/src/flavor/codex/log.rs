@@ -7,7 +7,7 @@ use memory::{
 };
 
 use super::discover;
-use super::speech::SpokenEvent;
+use super::spoken_events::SpokenEvent;
 use super::state::CodexReaderState;
 use super::wire;
 use crate::adapter::{load_state, save_state};

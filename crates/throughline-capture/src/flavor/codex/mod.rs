@@ -1,17 +1,16 @@
 //! Codex CLI: rollout logs, from the bare items of 2025 to the paginated history of 0.149 and on.
 //!
 //! [`discover`] knows where rollouts lie and what their names say, [`wire`] mirrors the JSON,
-//! [`log`] goes through the lines. A line speaks of the session ([`head`]), or is a response item
+//! [`log`] goes through the lines. A line speaks of the session ([`session_meta`]), or is a response item
 //! ([`item`], [`call`]), which is content, or an event ([`event`], [`patch`]), which repeats content
 //! and adds what only the program knows: token counts, exit codes, applied patches. Only where an
-//! item was never written does an event stand for it ([`speech`]). [`prompt`], [`output`] and
+//! item was never written does an event stand for it ([`spoken_events`]). [`prompt`], [`output`] and
 //! [`usage`] read one thing each; [`state`] is what a reader remembers between sweeps. [`history`]
 //! is what is left of sessions whose rollouts are gone.
 
 mod call;
 mod discover;
 mod event;
-mod head;
 mod history;
 pub(crate) mod hook;
 mod index;
@@ -20,7 +19,8 @@ mod log;
 mod output;
 mod patch;
 mod prompt;
-mod speech;
+mod session_meta;
+mod spoken_events;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,13 @@
 //! Continue.
 //!
-//! A session is one document, `sessions/<id>.json`, that is rewritten after each turn: [`log`]
+//! A session is one document, `sessions/<id>.json`, that is rewritten after each turn: [`reader`]
 //! reads it and [`wire`] mirrors its JSON. `sessions.json` beside it knows when it began.
 //!
 //! Deliberately unread: `promptLogs` but for the model's name, since they repeat whole prompts
 //! with the configuration and its keys; attached files, which are not the conversation; and the
 //! editor's state, which is the prompt again.
 
-mod log;
+mod reader;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -25,7 +25,7 @@ pub const CONTINUE: Adapter = Adapter {
     claim,
     recognises,
     identify: Some(|head| recognises(head).then_some(SourceFormat::Document)),
-    open_reader: |source, _| Box::new(log::ContinueReader::new(source)),
+    open_reader: |source, _| Box::new(reader::ContinueReader::new(source)),
     is_shared: None,
     session_folder: None,
     read_rows: None,

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::states::Layout;
+use super::conversation::Layout;
 use crate::AgentEnv;
 use crate::flavor::names::file_name;
 

@@ -1,7 +1,7 @@
 //! Gemini CLI: `tmp/<project>/chats/session-*.json` to 0.39, `.jsonl` since.
 //!
 //! [`discover`] knows where sessions lie and what their places say. [`wire`] mirrors the JSON.
-//! [`states`] gathers the messages of either format, each in its last state; [`log`] turns them
+//! [`conversation`] gathers the messages of either format, each in its last state; [`reader`] turns them
 //! into entries with the help of [`prompt`] and [`tool`].
 //!
 //! Both formats are read whole each time. A `.jsonl` is appended to, but what is appended changes
@@ -11,11 +11,11 @@
 //! Deliberately unread: `logs.json` (prompts again), `tool-outputs/`, saved chats and git
 //! checkpoints, which are copies.
 
+mod conversation;
 mod discover;
 pub(crate) mod hook;
-mod log;
 mod prompt;
-mod states;
+mod reader;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -41,5 +41,5 @@ pub const GEMINI: Adapter = Adapter {
 
 fn open_reader(source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
     let location = discover::GeminiLocation::of(&source.path);
-    Box::new(log::GeminiReader::new(location))
+    Box::new(reader::GeminiReader::new(location))
 }

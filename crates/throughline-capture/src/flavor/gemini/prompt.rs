@@ -3,7 +3,7 @@
 use memory::{Block, Boundary, Origin};
 
 use super::wire::Message;
-use crate::flavor::parts::GeminiPart;
+use crate::flavor::gemini_content::GeminiPart;
 
 /// How the program's own messages begin.
 const HARNESS_PREFIXES: &[&str] = &[

@@ -4,7 +4,7 @@ use memory::command::CallFiles;
 use memory::{CallId, FileModification, ToolResult, ToolUse};
 
 use super::wire::ToolCall;
-use crate::flavor::parts::{self, GeminiContent, ToolAnswer};
+use crate::flavor::gemini_content::{self, GeminiContent, ToolAnswer};
 use crate::tools;
 
 impl ToolCall {
@@ -67,7 +67,8 @@ impl ToolCall {
 
     fn changes(&self, call: &ToolUse) -> Vec<FileModification> {
         let shown = self.result_display.as_ref();
-        match shown.and_then(|shown| parts::displayed_change(shown, call.path.as_deref())) {
+        match shown.and_then(|shown| gemini_content::displayed_change(shown, call.path.as_deref()))
+        {
             Some(change) => vec![change],
             None => tools::file_changes(&call.tool, &call.input),
         }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::flavor::parts::GeminiContent;
+use crate::flavor::gemini_content::GeminiContent;
 use crate::json;
 use crate::time::Time;
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use store::foreign::{ForeignDatabase, ForeignRow};
 
-use super::talk::{GooseConversation, GooseMessage, GooseMessageKind};
+use super::conversation::{GooseConversation, GooseMessage, GooseMessageKind};
 use super::wire::{Content, ModelConfig, Visibility};
 use crate::adapter::{load_state, save_state};
 use crate::{ParseOutput, SkipReason, SkippedLine, rows, time};

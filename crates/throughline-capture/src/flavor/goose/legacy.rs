@@ -4,7 +4,7 @@
 use memory::{Flavor, LogEntry, Origin, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use memory::{Usage, UsageEntry};
 
-use super::talk::{GooseConversation, GooseMessage, GooseMessageKind};
+use super::conversation::{GooseConversation, GooseMessage, GooseMessageKind};
 use super::{database, wire};
 use crate::adapter::{load_state, save_state};
 use crate::json::Lenient;

@@ -1,14 +1,14 @@
 //! Goose.
 //!
 //! All sessions are in one SQLite file, which [`database`] reads; [`legacy`] reads the files that
-//! were before it, which Goose takes over once and leaves behind. [`talk`] reduces the messages
+//! were before it, which Goose takes over once and leaves behind. [`conversation`] reduces the messages
 //! that [`wire`] mirrors.
 //!
 //! Deliberately unread: recipes and the data of extensions, and backups of the database.
 
+mod conversation;
 mod database;
 mod legacy;
-mod talk;
 #[cfg(test)]
 mod tests;
 mod wire;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use memory::{Block, CallId, Origin, Role, ToolUse};
 
-use super::pending::GrokPosition;
+use super::pending_message::GrokPosition;
 use super::session::{AnnouncedCall, GrokSession};
 use super::wire::Tool;
 use crate::ParseOutput;

@@ -10,7 +10,7 @@ use memory::{
 use serde_json::value::RawValue;
 
 use super::discover::GrokLocation;
-use super::pending::block;
+use super::pending_message::block;
 use super::prompt;
 use super::session::block_key;
 use super::wire::{BackendCall, ChatCall, ChatLine, Content};

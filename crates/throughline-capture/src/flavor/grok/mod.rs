@@ -1,8 +1,8 @@
 //! Grok CLI (xAI's Grok Build).
 //!
 //! A session is a directory: `sessions/<encoded cwd>/<session id>/`. [`discover`] finds it,
-//! [`updates`] reads its log `updates.jsonl`: [`pending`] joins the chunks of a message, [`calls`]
-//! the lines of a tool call, [`news`] reads the small updates, and [`session`] keeps what they must
+//! [`updates`] reads its log `updates.jsonl`: [`pending_message`] joins the chunks of a message, [`calls`]
+//! the lines of a tool call, [`notices`] reads the small updates, and [`session`] keeps what they must
 //! know of each other. [`chat`] reads `chat_history.jsonl` where there is no log, [`summary`] what
 //! the other files say of the session. [`prompt`], [`tool`] and [`usage`] reduce what [`wire`]
 //! mirrors of their JSON.
@@ -14,8 +14,8 @@ mod calls;
 mod chat;
 mod discover;
 pub(crate) mod hook;
-mod news;
-mod pending;
+mod notices;
+mod pending_message;
 mod prompt;
 mod session;
 mod summary;

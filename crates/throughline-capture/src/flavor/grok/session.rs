@@ -9,7 +9,7 @@ use memory::{
 use serde::{Deserialize, Serialize};
 
 use super::discover::GrokLocation;
-use super::pending::{GrokPosition, GrokSpeaker, PendingMessage};
+use super::pending_message::{GrokPosition, GrokSpeaker, PendingMessage};
 use super::prompt;
 use crate::ParseOutput;
 use crate::calls::OpenCalls;

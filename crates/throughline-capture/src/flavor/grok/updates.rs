@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::discover::GrokLocation;
-use super::pending::{GrokPosition, GrokSpeaker, PendingMessage};
+use super::pending_message::{GrokPosition, GrokSpeaker, PendingMessage};
 use super::session::{GrokSession, session_id};
 use super::wire::{self, Chunk, Kind, Meta, TurnCompleted};
-use super::{news, summary, usage};
+use super::{notices, summary, usage};
 use crate::adapter::{load_state, save_state};
 use crate::time::Time;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, lines};
@@ -82,7 +82,7 @@ impl GrokLogReader {
                 self.flush(out);
                 out.entries.extend(patch.map(LogEntry::Session));
             }
-            kind if news::NOTICE_KINDS.contains(&kind) => {
+            kind if notices::NOTICE_KINDS.contains(&kind) => {
                 let news = read(update)?;
                 let rank = match meta.title_is_manual {
                     Some(true) => TitleRank::Custom,
@@ -91,7 +91,7 @@ impl GrokLogReader {
                 self.flush(out);
                 self.session.read_notice(kind, &news, rank, &mark, out);
             }
-            kind if news::IGNORED_KINDS.contains(&kind) => {}
+            kind if notices::IGNORED_KINDS.contains(&kind) => {}
             kind => out.count_unknown(&format!("update/{kind}")),
         }
         Ok(())

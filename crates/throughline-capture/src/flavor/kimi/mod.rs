@@ -2,7 +2,7 @@
 //!
 //! A session is a directory, `sessions/<workspace>/<session>/`, with a log for each of its agents:
 //! `agents/<agent>/wire.jsonl`. [`discover`] finds it, [`log`] reads its lines, [`prompt`] tells who
-//! is behind a prompt, [`state`] reads what `state.json` says of the session, and [`wire`] mirrors
+//! is behind a prompt, [`session_file`] reads what `state.json` says of the session, and [`wire`] mirrors
 //! their JSON. [`legacy`] reads the lines of the older program.
 //!
 //! Deliberately unread: requests and tool tables, which are traces of what was sent; injected
@@ -12,7 +12,7 @@ mod discover;
 mod legacy;
 mod log;
 mod prompt;
-mod state;
+mod session_file;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -35,7 +35,7 @@ pub const KIMI: Adapter = Adapter {
 
 fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
     match source.format {
-        SourceFormat::Document => Box::new(state::KimiSessionFileReader::new(source)),
+        SourceFormat::Document => Box::new(session_file::KimiSessionFileReader::new(source)),
         _ => Box::new(log::KimiLogReader::new(source, state)),
     }
 }

@@ -6,7 +6,7 @@ use memory::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{discover, said, wire};
+use super::{discover, messages, wire};
 use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
@@ -63,7 +63,7 @@ impl PiLogReader {
             }
             "branch_summary" => self.emit_branch_summary(number, &line, line.summary.as_str(), out),
             "custom_message" => {
-                let blocks = said::content_blocks(line.content, out);
+                let blocks = messages::content_blocks(line.content, out);
                 let message = self.new_message(number, &line, Role::User, Origin::Harness, &blocks);
                 push_message(message, blocks, out);
             }
@@ -163,7 +163,7 @@ impl PiLogReader {
                 // the same words.
                 let time = line.timestamp.0.map(|at| at.as_millisecond().to_string());
                 let mut parts = vec![line.kind.as_str(), time.as_deref().unwrap_or_default()];
-                parts.extend(blocks.iter().map(said::block_key));
+                parts.extend(blocks.iter().map(messages::block_key));
                 self.state.chain.link(&parts)
             }
         };

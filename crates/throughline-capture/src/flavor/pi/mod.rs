@@ -1,14 +1,14 @@
 //! Pi.
 //!
 //! A session is one file of entries that form a tree: [`discover`] finds it, [`log`] reads its
-//! lines, [`said`] the messages on them, and [`wire`] mirrors their JSON. All branches are read;
+//! lines, [`messages`] the messages on them, and [`wire`] mirrors their JSON. All branches are read;
 //! a branch that was left is still what happened.
 //!
 //! Deliberately unread: `custom` entries, which are extensions' own state, and labels.
 
 mod discover;
 mod log;
-mod said;
+mod messages;
 #[cfg(test)]
 mod tests;
 mod wire;

@@ -5,11 +5,11 @@ use memory::{
     Title, TitleRank, ToolResult,
 };
 
-use super::mark::RecordContext;
+use super::record_context::RecordContext;
 use super::session::{self, QwenReaderState};
 use super::wire::{Payload, Record};
 use crate::adapter::{load_state, save_state};
-use crate::flavor::parts::{self, GeminiPart};
+use crate::flavor::gemini_content::{self, GeminiPart};
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 const TITLE_CHARS_MAX: usize = 200;
@@ -149,8 +149,8 @@ impl QwenLogReader {
                 .result_display
                 .as_ref()
                 .filter(|_| is_own && !result.is_error);
-            let change =
-                shown.and_then(|shown| parts::displayed_change(shown, result.path.as_deref()));
+            let change = shown
+                .and_then(|shown| gemini_content::displayed_change(shown, result.path.as_deref()));
             if let Some(change) = change {
                 result.changes = vec![change];
             }

@@ -3,14 +3,14 @@
 //! It grew from Gemini CLI and speaks in the same parts, but its log is its own: every line is a
 //! record with a name, a parent and its working directory. [`discover`] knows where logs lie,
 //! [`wire`] mirrors the records, [`log`] goes through them; [`session`] keeps what they must know of
-//! each other, and [`mark`] makes the entries.
+//! each other, and [`record_context`] makes the entries.
 //!
 //! Deliberately unread: `ui_telemetry`, which counts again what the answers count, and the
 //! snapshots that let the program resume.
 
 mod discover;
 mod log;
-mod mark;
+mod record_context;
 mod session;
 #[cfg(test)]
 mod tests;

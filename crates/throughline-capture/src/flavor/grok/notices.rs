@@ -2,7 +2,7 @@
 
 use memory::{Block, Boundary, Flavor, LogEntry, Origin, Role, SessionPatch, Title, TitleRank};
 
-use super::pending::GrokPosition;
+use super::pending_message::GrokPosition;
 use super::session::{CompactionProgress, GrokSession, session_id};
 use super::wire::News;
 use crate::ParseOutput;

@@ -7,9 +7,9 @@ use memory::{
     SessionPatch, Title, TitleRank, ToolResult, Usage, UsageEntry,
 };
 
+use super::conversation::{GeminiConversation, TurnEvent};
 use super::discover::GeminiLocation;
 use super::prompt;
-use super::states::{GeminiConversation, TurnEvent};
 use super::wire;
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput};
@@ -190,7 +190,7 @@ impl GeminiEmitter {
             .0
             .iter()
             .filter(|part| !(part.thought && has_thoughts));
-        blocks.extend(parts.filter_map(crate::flavor::parts::GeminiPart::block));
+        blocks.extend(parts.filter_map(crate::flavor::gemini_content::GeminiPart::block));
         for part in &message.content.0 {
             let Some(call) = &part.function_call else {
                 continue;
@@ -294,7 +294,7 @@ impl GeminiEmitter {
     }
 }
 
-fn message(turn: &super::states::GeminiTurn) -> Option<&wire::Message> {
+fn message(turn: &super::conversation::GeminiTurn) -> Option<&wire::Message> {
     match &turn.event {
         TurnEvent::Message(message) => Some(message),
         TurnEvent::Rewind(_) => None,
