@@ -1,12 +1,13 @@
 //! Aider.
 //!
-//! One Markdown file per repository, `.aider.chat.history.md`, holds all that was ever said there:
-//! many runs, each a session of its own. [`line_kind`] tells whose a line is, [`log`] joins lines to
-//! messages, [`run`] reads how a run began, [`prompt`] tells a person's words from what Aider says
-//! in their place, [`output`] reads its output and [`edits`] the changes that the model proposed.
+//! One Markdown file per repository, `.aider.chat.history.md`, holds all its conversations as a
+//! sequence of runs; each run becomes a session. [`line_kind`] decides who wrote a line, [`log`]
+//! joins lines to messages, [`run`] reads the header of a run, [`prompt`] tells a person's words
+//! from what Aider writes in their place, [`output`] reads what Aider printed, and [`edits`] the
+//! changes that the model proposed.
 //!
-//! Deliberately unread: `.aider.input.history` (the prompts again) and `.aider.llm.history` (all
-//! that was sent, over and over).
+//! Deliberately unread: `.aider.input.history` (the prompts again) and `.aider.llm.history` (every
+//! request in full).
 
 mod edits;
 mod line_kind;

@@ -1,11 +1,11 @@
-//! What tools returned: a text, or an object of each tool's own shape.
+//! Reads tool results: a text, or an object whose shape depends on the tool.
 
 use memory::{CallId, ToolResult};
 use serde_json::Value;
 
 use crate::flavor::anthropic::ContentBlock;
 
-/// Returns a tool's result, unless it is still to come.
+/// Returns a tool's result; `None` while the tool is running.
 pub fn tool_result(part: &ContentBlock<'_>) -> Option<ToolResult> {
     let call = part.amp_tool_use_id.text().or(part.tool_use_id.text())?;
     let call = Some(CallId::new(call));
@@ -42,7 +42,7 @@ pub fn tool_result(part: &ContentBlock<'_>) -> Option<ToolResult> {
     })
 }
 
-/// Returns what a person would read of a result.
+/// Returns the part of a result that a person would read.
 fn readable_text(result: &Value) -> String {
     match result {
         Value::Null => String::new(),
@@ -61,7 +61,7 @@ fn readable_text(result: &Value) -> String {
             lines.collect::<Vec<_>>().join("\n")
         }
         Value::Object(fields) => {
-            // A shell's output, a file's text, an edit's diff.
+            // The fields of a shell's output, a file's text and an edit's diff.
             let mut known = ["output", "content", "diff"]
                 .iter()
                 .filter_map(|name| fields.get(*name))

@@ -1,4 +1,4 @@
-//! A thread's document to entries.
+//! Turns a thread's document into entries.
 
 use jiff::Timestamp;
 use memory::{
@@ -53,12 +53,12 @@ impl LogReader for AmpThreadReader {
     }
 }
 
-/// What is known while a document is read.
+/// The thread that is being read.
 struct AmpThread {
     session: SessionId,
     cwd: Option<String>,
     branch: Option<String>,
-    /// When something was last said; not every message tells.
+    /// The time of the last message that had one.
     at: Option<Timestamp>,
     calls: OpenCalls,
     titled: bool,
@@ -122,7 +122,7 @@ impl AmpThread {
             "assistant" => (Role::Assistant, Origin::Model),
             "user" if blocks.iter().any(is_user_content) => (Role::User, Origin::Human),
             "user" => (Role::User, Origin::Tool),
-            // What Amp tells the model on its own account.
+            // Amp writes these to the model itself.
             "info" | "system" => (Role::System, Origin::Harness),
             other => return out.count_unknown(&format!("message/{other}")),
         };
@@ -131,7 +131,7 @@ impl AmpThread {
             self.emit_title(&blocks, out);
         }
         if !blocks.is_empty() {
-            // A thread only grows, so a message is named by its place.
+            // A thread only grows, so the position of a message is a stable id.
             let id = MessageId::new(format!("{}/{number}", self.session.native()));
             out.push(LogEntry::Message(Message {
                 at: self.at,
@@ -217,7 +217,8 @@ impl AmpThread {
             cache_write: said.cache_creation_input_tokens.unwrap_or_default(),
             reasoning: 0,
         };
-        // OpenAI has no price for writing to the cache, and Amp files what was not cached there.
+        // Amp counts the uncached input of OpenAI's models as cache writes, which OpenAI does not
+        // charge for.
         if said.model.as_str().starts_with("gpt-") {
             let written = std::mem::take(&mut usage.cache_write);
             usage.input = usage.input.saturating_add(written);
@@ -225,7 +226,8 @@ impl AmpThread {
         if usage.total() == 0 {
             return;
         }
-        // An edited thread answers anew in the same place, and both answers were paid for.
+        // After an edit, the model answers again at the same position, and both answers were paid
+        // for.
         let when = said.timestamp.0.map_or(0, Timestamp::as_millisecond);
         out.push(LogEntry::Usage(UsageEntry {
             session: self.session.clone(),
@@ -242,7 +244,7 @@ impl AmpThread {
     }
 }
 
-/// Says whether a person can have put it there.
+/// Says whether a person can have written this block.
 fn is_user_content(block: &Block) -> bool {
     matches!(block, Block::Text(_) | Block::Image { .. })
 }

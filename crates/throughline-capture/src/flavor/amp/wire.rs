@@ -1,4 +1,4 @@
-//! A thread's document, as Amp writes it. A field of another type is as if absent.
+//! Mirrors the JSON of a thread. A field of another type than expected reads as absent.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -80,7 +80,7 @@ pub struct Trace {
 pub struct Message<'a> {
     #[serde(borrow)]
     pub role: Text<'a>,
-    /// A list of parts, or a text.
+    /// A list of content blocks, or a text.
     #[serde(borrow)]
     pub content: Option<&'a RawValue>,
     #[serde(borrow)]

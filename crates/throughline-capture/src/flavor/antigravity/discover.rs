@@ -1,11 +1,11 @@
-//! Where Antigravity keeps its transcripts.
+//! Finds Antigravity's transcripts.
 
 use std::path::{Path, PathBuf};
 
 use crate::AgentEnv;
 use crate::flavor::names::file_name;
 
-/// The same log under three names, the best first.
+/// The names under which versions write the same transcript, the most complete first.
 const TRANSCRIPTS: &[&str] = &["transcript_full.jsonl", "transcript.jsonl", "overview.txt"];
 const PROGRAMS: &[&str] = &["antigravity", "antigravity-cli", "antigravity-ide"];
 
@@ -31,11 +31,11 @@ pub fn recognises(head: &str) -> bool {
         && head.contains("\"source\"")
 }
 
-/// What a transcript's path says.
+/// What the path of a transcript says about it.
 #[derive(Clone, Debug, Default)]
 pub struct AntigravityLocation {
     pub session: String,
-    /// A better transcript of the same conversation lies beside it.
+    /// A more complete transcript of the same conversation is in the same folder.
     pub superseded: bool,
 }
 
@@ -56,7 +56,7 @@ impl AntigravityLocation {
     }
 }
 
-/// Returns the folder above `.system_generated/logs`.
+/// Returns the name of the conversation's folder, the one above `.system_generated/logs`.
 fn conversation(path: &Path) -> Option<&str> {
     let generated = path.parent()?.parent()?;
     (file_name(generated) == ".system_generated").then(|| generated.parent().map_or("", file_name))

@@ -1,4 +1,4 @@
-//! Antigravity's steps, as they are written.
+//! Mirrors the JSON of Antigravity's steps.
 
 use std::collections::BTreeMap;
 
@@ -31,13 +31,13 @@ pub struct Step {
 #[derive(Deserialize)]
 pub struct ToolCall {
     pub name: String,
-    /// Each value is JSON again, as text.
+    /// Each value is a text that contains JSON.
     #[serde(default, deserialize_with = "json::or_default")]
     args: BTreeMap<String, Value>,
 }
 
 impl ToolCall {
-    /// Returns the arguments as the tool got them.
+    /// Returns the arguments as the tool received them.
     pub fn input(&self) -> String {
         let decoded = self.args.iter().map(|(name, value)| {
             let inner = value

@@ -1,11 +1,11 @@
-//! Where Claude Code keeps its logs, and which files there are logs.
+//! Finds Claude Code's logs.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::flavor::names::is_uuid;
 use crate::{AgentEnv, SourceFormat};
 
-/// Returns the folders of project folders.
+/// Returns the folders that contain the projects' folders, and the histories of prompts.
 pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     if let Some(list) = env
         .variables
@@ -23,7 +23,7 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     homes.iter().flat_map(|home| home_roots(home)).collect()
 }
 
-/// Returns the folder of projects, and the history of prompts as a root of its own.
+/// Returns a home's folder of projects, and its history of prompts as a root of its own.
 fn home_roots(home: &Path) -> [PathBuf; 2] {
     let projects = projects_folder(home);
     let history = projects.with_file_name(HISTORY);
@@ -44,7 +44,7 @@ fn projects_folder(home: &Path) -> PathBuf {
     }
 }
 
-/// Folders of an agent's home, or of a session, that hold anything but logs.
+/// Folders of Claude Code's home, or of a session, that contain no logs.
 const NOT_LOGS: &[&str] = &[
     "backups",
     "cache",
@@ -58,7 +58,7 @@ const NOT_LOGS: &[&str] = &[
     "tool-results",
 ];
 
-/// Returns how a file is read, by its path alone.
+/// Returns how to read a file, by its path alone.
 pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let names: Vec<&str> = relative
         .components()
@@ -80,7 +80,7 @@ pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let stem = file
         .strip_suffix(".jsonl")
         .filter(|stem| !stem.is_empty())?;
-    // The root may be a home above `projects`; what lies beside that is not a log.
+    // The root may be the home folder above `projects`; other folders in it contain no logs.
     let in_project = match folders.iter().rposition(|&folder| folder == "projects") {
         Some(at) => folders.len() == at + 2,
         None => folders.len() == 1 && !is_home(root),
@@ -113,11 +113,11 @@ pub fn recognises(head: &str) -> bool {
     is_conversation(head) || head.lines().take(HEAD_LINES).any(is_typed)
 }
 
-/// Says whether the head of a file is that of a conversation, whatever the file is called.
+/// Says whether a file is a conversation by its head, whatever its name.
 pub fn is_conversation(head: &str) -> bool {
     head.lines().take(HEAD_LINES).any(|line| {
         let has = |key: &str| line.contains(key);
-        // Qwen Code names its records alike, but fills them otherwise.
+        // Qwen Code uses the same record names with other fields.
         let is_qwen = has("\"parts\":") || has("\"systemPayload\":");
         let is_entry = has("\"parentUuid\":") && has("\"sessionId\":") && !is_qwen;
         let is_about_it = has("\"leafUuid\":")
@@ -127,17 +127,17 @@ pub fn is_conversation(head: &str) -> bool {
     })
 }
 
-/// How many lines of a file are looked at: the first ones may be about the session alone.
+/// How many lines of a file are checked; the first ones may not be messages.
 const HEAD_LINES: usize = 8;
 
-/// What a log's path says of whose it is.
+/// The session and the subagent that a log's path names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogOwner {
-    /// The session that a record without an id of its own belongs to.
+    /// The session of records that do not name one.
     pub session: String,
-    /// The name of the subagent whose log it may be.
+    /// The id of the subagent that may have written the log.
     pub agent: Option<String>,
-    /// Whether its folder makes it a subagent's log without doubt.
+    /// The log is in a folder of subagents, so every record in it is a subagent's.
     pub is_subagent: bool,
 }
 

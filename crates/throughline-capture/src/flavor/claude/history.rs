@@ -1,7 +1,7 @@
-//! `history.jsonl`: what was typed, with the project and, in newer versions, the session.
+//! Reads `history.jsonl`: every typed prompt with its project and, in newer versions, its session.
 //!
-//! Without a session, a day's prompts in a project become one; whether a log tells them shows in
-//! the time that the project's logs span.
+//! Prompts without a session become one session per project and day. Whether a log contains such a
+//! prompt follows from the times that the project's logs span.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,13 +28,13 @@ struct ClaudeHistoryLine<'a> {
     pasted_contents: BTreeMap<String, serde_json::Value>,
 }
 
-/// Knows the logs of each project that was asked for.
+/// Parses the history and caches the logs of each project it has looked up.
 pub struct ClaudeHistory {
     projects: PathBuf,
     logs: BTreeMap<String, Vec<LogSpan>>,
 }
 
-/// A log, and the time that it spans.
+/// A log and the time span of its records.
 struct LogSpan {
     session: String,
     first: Option<Timestamp>,
@@ -90,7 +90,8 @@ impl HistoryFormat for ClaudeHistory {
     }
 }
 
-/// Returns the name of a project's folder: everything but letters and digits is a dash.
+/// Returns the name of a project's folder: Claude Code replaces everything but letters and digits
+/// by a dash.
 fn project_folder_name(project: &str) -> String {
     let dash = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     project.chars().map(dash).collect()
@@ -118,13 +119,13 @@ fn logs_in(folder: &Path) -> Vec<LogSpan> {
     logs.collect()
 }
 
-/// Returns the first time that a log's head tells.
+/// Returns the first timestamp in a log's head.
 fn first_time(head: &str) -> Option<Timestamp> {
     let (_, rest) = head.split_once("\"timestamp\":\"")?;
     time::parse_iso(rest.split('"').next()?)
 }
 
-/// Puts pasted texts back where the prompt only mentions them.
+/// Replaces the placeholders for pasted texts by the texts.
 fn expand_pastes(text: &str, pasted: &BTreeMap<String, serde_json::Value>) -> String {
     let mut whole = text.to_owned();
     for (number, paste) in pasted {

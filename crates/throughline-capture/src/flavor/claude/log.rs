@@ -1,4 +1,4 @@
-//! Lines to entries: which session a record belongs to, and who reads it.
+//! Reads a log line by line: assigns each record to its session and dispatches it by its type.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::calls::OpenCalls;
 use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, lines};
 
-/// How many entries a summary may lie behind the one it summarises.
+/// How many records may lie between a summary and the last message it covers.
 const LEAVES_MAX: usize = 64;
 
 #[derive(Debug)]
@@ -28,7 +28,8 @@ pub struct ClaudeLogReader {
     last_line: u64,
 }
 
-/// What reading on needs. It is stored: ids and names, no conversation.
+/// What the next reader of the log needs. It is stored, so it holds ids and names but no
+/// conversation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClaudeReaderState {
@@ -36,18 +37,18 @@ pub struct ClaudeReaderState {
     pub facts: SessionTracker,
     pub queue: PromptQueue,
     pub usage: LastUsage,
-    /// Whether this log is of a version that writes attachments.
+    /// The log was written by a version that records attachments.
     pub attachments: bool,
-    /// Whether the last thing said was a person's no to a call.
+    /// A person has just refused a call.
     pub refused: bool,
-    /// The main session of the last record that named one.
+    /// The last main session that a record named.
     session: Option<String>,
     chain: IdChain,
-    /// Fingerprints of the last entries, to know a summary of this conversation by its leaf.
+    /// Fingerprints of the last records, by which a summary of this conversation is recognised.
     leaves: VecDeque<u32>,
 }
 
-/// Names the session of a subagent.
+/// Returns the session id of a subagent.
 pub fn subagent_session(session: &str, agent: &str) -> String {
     format!("{session}/agent-{agent}")
 }
@@ -98,7 +99,7 @@ impl ClaudeLogReader {
         }
         let native = match record.agent_id.get().or(self.owner.agent.as_deref()) {
             Some(agent) => subagent_session(main, agent),
-            // 1.0.x wrote subagents between the lines of their session and gave them no name.
+            // Version 1.0.x wrote subagents into the log of their session and gave them no id.
             None => format!("{main}/sidechain"),
         };
         RecordSession {
@@ -113,7 +114,7 @@ impl ClaudeLogReader {
         named.unwrap_or(&self.owner.session)
     }
 
-    /// Returns a message of a record, still without blocks.
+    /// Returns a record's message without blocks.
     pub fn new_message(
         &mut self,
         record: &Record<'_>,
@@ -198,15 +199,15 @@ impl LogReader for ClaudeLogReader {
     }
 }
 
-/// Adds a message unless nothing of it was kept.
+/// Emits a message unless it has no blocks.
 pub fn push_message(message: Message, out: &mut ParseOutput) {
     if !message.blocks.is_empty() {
         out.push(LogEntry::Message(message));
     }
 }
 
-/// Says whether a program drives the session. The desktop application also speaks through the
-/// SDK, but says that a person is behind it.
+/// Says whether a program drives the session. The desktop application uses the SDK too, but says
+/// that a person is the origin.
 fn is_automated(record: &Record<'_>) -> bool {
     let entrypoint = record.entrypoint.get().unwrap_or("sdk-");
     entrypoint.starts_with("sdk-")
@@ -216,7 +217,8 @@ fn is_automated(record: &Record<'_>) -> bool {
             .is("human")
 }
 
-/// Records that are no part of the conversation: settings, snapshots, copies, bookkeeping.
+/// Types of records that are not part of the conversation: settings, snapshots, copies,
+/// bookkeeping.
 const IGNORED_KINDS: &[&str] = &[
     "agent-name",
     "atis-latch",

@@ -1,12 +1,12 @@
-//! Claude Code, 1.0.24 to 2.1.325.
+//! Claude Code, versions 1.0.24 to 2.1.325.
 //!
-//! [`discover`] finds the logs. [`wire`] mirrors their records, [`scalar`] their fields. [`log`]
-//! reads them line by line: [`conversation`] turns user and assistant records into messages with
-//! [`prompt`] (who typed it), [`result`] (what a tool did) and [`usage`]; [`session_records`] reads the
-//! records around them: titles, errors, compaction, the prompt [`queue`]. [`session_tracker`] keeps
-//! what was told of a session, [`pinned_lines`] where a half-told thing must be read again. [`subagent_meta`] is
-//! the small document beside a subagent's log, [`history`] what is left of sessions whose logs are
-//! gone.
+//! [`discover`] finds the logs and [`wire`] mirrors their records. [`log`] reads them line by line:
+//! [`conversation`] turns user and assistant records into messages with the help of [`prompt`] (who
+//! wrote a text), [`result`] (what a tool did) and [`usage`]; [`session_records`] reads the records
+//! around them: titles, errors, compactions and the prompt [`queue`]. [`session_tracker`] remembers
+//! what was emitted about a session, [`pinned_lines`] which lines the next sweep must read again.
+//! [`subagent_meta`] reads the small document beside a subagent's log, and [`history`] recovers
+//! prompts of sessions whose logs are gone.
 
 mod conversation;
 mod discover;

@@ -1,23 +1,23 @@
-//! Where to read again from when a sweep ends between two lines that belong together.
+//! Remembers where to read again when a sweep ends between two lines that belong together.
 //!
-//! A call's edit is told with its result, and a queued prompt when it is delivered. Their text
-//! may not be kept in the reader's state, so the next sweep starts over at the line that has it.
+//! A call's edit is emitted with its result, and a queued prompt when it is delivered. The reader's
+//! state must not contain their text, so the next sweep starts at the line that does.
 
 use std::sync::Arc;
 
 use crate::{InputLine, ResumePoint};
 
-/// How far back a sweep starts over; what waits longer has been given up.
+/// How far back a sweep starts again. A pin that is older than this has been abandoned.
 const LINES_MAX: u64 = 500;
 
 #[derive(Debug, Default)]
 pub struct PinnedLines(Vec<(String, Arc<ResumePoint>)>);
 
 impl PinnedLines {
-    /// Holds a line until `name` is released. `state` is that of the reader before the line.
+    /// Pins a line until `name` is released. `state` returns the reader's state before the line.
     pub fn pin(&mut self, name: String, line: InputLine<'_>, state: impl FnOnce() -> String) {
-        // One that started under an older pin is read again from there, so that both meet the
-        // same state again.
+        // A line after an older pin shares that pin's start, so that both are read with the same
+        // state.
         let resume = match self.oldest_live(line.number) {
             Some(older) => Arc::clone(older),
             None => Arc::new(ResumePoint {
@@ -37,7 +37,7 @@ impl PinnedLines {
         self.0.clear();
     }
 
-    /// Returns where the next reader starts, when the last line read was `last`.
+    /// Returns where the next reader starts if `last` was the last line read.
     pub fn resume_point(&self, last: u64) -> Option<ResumePoint> {
         self.oldest_live(last)
             .map(|resume| ResumePoint::clone(resume))

@@ -1,4 +1,4 @@
-//! What is known of the sessions in a log, so that only news of them is told.
+//! Tracks the sessions of a log so that each change is emitted only once.
 
 use jiff::Timestamp;
 use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 use super::wire;
 use crate::ParseOutput;
 
-/// One log holds one session, its subagents at most, and rarely a resumed one.
+/// A log contains one session, its subagents and rarely a resumed session. The oldest is dropped
+/// beyond this.
 const SESSIONS_MAX: usize = 64;
 
-/// Longest title, in characters.
+/// The longest title, in characters.
 const TITLE_CHARS_MAX: usize = 120;
 
-/// The sessions of one log. Part of the reader's state: names and times, and fingerprints of
-/// titles, but no title.
+/// The sessions of one log. This is part of the stored state, so titles are kept as fingerprints
+/// only.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SessionTracker(Vec<TrackedSession>);
 
@@ -32,11 +33,11 @@ struct TrackedSession {
     branch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// Fingerprints of the titles told, by rank.
+    /// Fingerprints of the emitted titles, by rank.
     titles: [u32; 6],
     started: Option<Timestamp>,
     ended: Option<Timestamp>,
-    /// Whether the times have widened since they were told.
+    /// The times have changed since they were emitted.
     widened: bool,
 }
 
@@ -55,7 +56,7 @@ impl RecordSession {
 }
 
 impl SessionTracker {
-    /// Takes in what a record of the conversation says, and tells what is new.
+    /// Updates the session from a record and emits what changed.
     pub fn observe_record(
         &mut self,
         place: &RecordSession,
@@ -85,7 +86,7 @@ impl SessionTracker {
         }
     }
 
-    /// Tells a title, unless it was told before.
+    /// Emits a title unless it was emitted before.
     pub fn emit_title(
         &mut self,
         session: &SessionId,
@@ -100,7 +101,7 @@ impl SessionTracker {
         }
         let told = &mut self.tracked(session).titles[usize::from(rank.number())];
         let print = fingerprint(&text);
-        // The first prompt stays the first.
+        // Only the first prompt becomes a title.
         if *told == print || (rank == TitleRank::FirstPrompt && *told != 0) {
             return;
         }
@@ -110,7 +111,7 @@ impl SessionTracker {
         out.push(LogEntry::Session(patch));
     }
 
-    /// Tells how far the sessions reach, where that is new.
+    /// Emits the start and end times that have changed.
     pub fn emit_times(&mut self, out: &mut ParseOutput) {
         for known in self.0.iter_mut().filter(|known| known.widened) {
             known.widened = false;
@@ -121,7 +122,7 @@ impl SessionTracker {
         }
     }
 
-    /// Returns where a session stood last: folder and branch.
+    /// Returns the last folder and branch of a session.
     pub fn last_location(&mut self, session: &SessionId) -> (Option<String>, Option<String>) {
         let known = self.tracked(session);
         (known.cwd.clone(), known.branch.clone())
@@ -129,7 +130,7 @@ impl SessionTracker {
 
     fn tracked(&mut self, session: &SessionId) -> &mut TrackedSession {
         let native = session.native();
-        // The session of the last record is the one of the next, nearly always.
+        // Searched from the end: consecutive records nearly always belong to the same session.
         let at = match self.0.iter().rposition(|known| known.session == native) {
             Some(at) => at,
             None => {
@@ -153,7 +154,7 @@ fn update_if_changed(known: &mut Option<String>, said: Option<&str>) -> Option<S
     known.clone()
 }
 
-/// Returns a number for a text that is never zero.
+/// Returns a hash of a text that is never zero; zero stands for no text.
 pub fn fingerprint(text: &str) -> u32 {
     let hash = blake3::hash(text.as_bytes());
     let [a, b, c, d, ..] = *hash.as_bytes();

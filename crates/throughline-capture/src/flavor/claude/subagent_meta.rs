@@ -1,4 +1,4 @@
-//! `agent-<id>.meta.json`: what a subagent was started for.
+//! Reads `agent-<id>.meta.json`: the task that a subagent was started for.
 
 use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use serde::Deserialize;
