@@ -1,5 +1,5 @@
-//! A conversation as a model API takes it: `api_conversation_history.json` of a task, and the
-//! messages of the newer store.
+//! Reads a conversation in the form of model API messages: a task's
+//! `api_conversation_history.json`, and the messages of the newer store.
 
 use std::collections::HashMap;
 
@@ -15,15 +15,15 @@ use crate::ParseOutput;
 use crate::calls::OpenCalls;
 use crate::flavor::anthropic::ContentBlock;
 
-/// A conversation while its messages are read. It is always read from its start.
+/// A conversation while its messages are read, always from its start.
 #[derive(Debug)]
 pub struct ClineConversation {
     flavor: Flavor,
     session: SessionId,
-    /// Another task's model leads it.
+    /// The model of another task writes the prompts.
     is_delegated: bool,
     calls: OpenCalls,
-    /// Calls in tags have no id; a result belongs to the first of its tool that has none.
+    /// Open calls in tags. They have no id; a result belongs to the oldest open call of its tool.
     tagged: Vec<(CallId, String)>,
     said: HashMap<String, u32>,
     line: u64,
@@ -31,7 +31,7 @@ pub struct ClineConversation {
     cwd: Option<String>,
 }
 
-/// What one message is made of.
+/// The blocks of one message, by author.
 #[derive(Default)]
 struct MessageParts {
     typed: Vec<Block>,
@@ -91,7 +91,7 @@ impl ClineConversation {
                 MessageId::new(format!("{id}/{part}"))
             }
         };
-        // One message of the API may hold a tool's answer, the program's words and a person's.
+        // One API message may contain a tool's result, the program's text and a person's.
         self.emit(
             name("result"),
             role,
@@ -115,13 +115,14 @@ impl ClineConversation {
         }
     }
 
-    /// Names a message: by its own id, else by what it says, and by how often that was said before.
-    /// Its place is no part of the name, since condensing moves messages.
+    /// Returns the id of a message: its own, or else a hash of its content and how often that
+    /// occurred before. The position is not part of it, because condensing moves messages.
     fn message_id(&mut self, message: &wire::Message<'_>) -> MessageId {
         if let Some(id) = message.id.text() {
             return MessageId::new(id);
         }
-        // As one writes it, spaces and the order of keys may differ from the last time.
+        // The content is normalised first: spaces and the order of keys may change when a file is
+        // rewritten.
         let content = message.content.map_or("", |content| content.get());
         let content = serde_json::from_str::<serde_json::Value>(content).unwrap_or_default();
         let content = content.to_string();
@@ -205,7 +206,8 @@ impl ClineConversation {
                     size_bytes: size * 3 / 4,
                 });
             }
-            // What the user pointed at, which a tool could read as well; what only a model can read.
+            // Attached files can be read by tools as well, and encrypted reasoning cannot be read
+            // at all.
             "file" | "document" | "redacted_thinking" => {}
             other => out.count_unknown(&format!("content/{other}")),
         }
@@ -246,7 +248,7 @@ impl ClineConversation {
                 ..SessionPatch::new(self.session.clone(), self.flavor)
             }));
         }
-        // What a program says may stand behind what it is about.
+        // The program appends its own notes to a text.
         let text = text
             .split("<environment_details>")
             .next()
@@ -267,7 +269,7 @@ impl ClineConversation {
                 parts.results.push(Block::ToolResult(result));
             }
             UserMarkup::Untagged(text) => match parts.results.last_mut() {
-                // The result that was announced in the piece before.
+                // The block before this one announced the result.
                 Some(Block::ToolResult(result)) if result.content.is_empty() => {
                     result.content = text.to_owned();
                     result.is_error |= reports_failure(text);
@@ -350,7 +352,8 @@ impl ClineConversation {
         }
     }
 
-    /// The newer store tells tokens with the message; its input includes what came from the cache.
+    /// Emits the tokens of a message in the newer store, whose input includes what came from the
+    /// cache.
     fn emit_usage(
         &self,
         id: &MessageId,
@@ -382,23 +385,23 @@ impl ClineConversation {
     }
 }
 
-/// When a message was said, and by which model.
+/// The time of a message and its model.
 struct MessageStamp {
     at: Option<Timestamp>,
     model: Option<String>,
 }
 
-/// In tags a failure is told in words only.
+/// Says whether a result in tags reports a failure, which only its text tells.
 fn reports_failure(content: &str) -> bool {
     content.starts_with("The tool execution failed")
         || content.starts_with("Error ")
         || content.starts_with("The user denied this operation")
 }
 
-/// Returns the text of a tool's answer, and whether it says that it failed.
+/// Returns the text of a tool's result, and whether it reports a failure.
 fn answer_text(raw: &str) -> (String, bool) {
     let text = serde_json::from_str::<String>(raw);
-    // An object may stand in the text.
+    // The text may itself contain a JSON object.
     let raw = text
         .as_deref()
         .ok()

@@ -1,21 +1,21 @@
-//! Where Cline and its kin keep their tasks, and what the names of files and folders tell.
+//! Recognises the files of Cline and the programs that descend from it.
 
 use std::path::Path;
 
 use crate::SourceFormat;
 
-/// The files that are read.
+/// The kinds of files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClineFile {
     /// A task's conversation.
     History,
-    /// What was shown of it.
+    /// What the program showed of the conversation.
     UiMessages,
     TaskMetadata,
-    /// All tasks in one list, or one task.
+    /// A list of all tasks.
     Tasks,
     Task,
-    /// A session of the newer store, and its conversation.
+    /// A session of the newer store; `Messages` is its conversation.
     Session,
     Messages,
 }
@@ -46,7 +46,7 @@ impl ClineFile {
     }
 }
 
-/// Says whether a path is Roo's or one of its forks', whose files have the names of Cline's.
+/// Says whether a path belongs to Roo or one of its forks, whose files have the names of Cline's.
 pub fn is_roo_path(path: &Path) -> bool {
     path.iter().any(|folder| {
         let folder = folder.to_string_lossy().to_ascii_lowercase();
@@ -61,9 +61,9 @@ pub fn claim_path(path: &Path) -> Option<SourceFormat> {
     ClineFile::at(path).map(|_| SourceFormat::Document)
 }
 
-/// Says whether a text starts like one of the files.
+/// Says whether a text starts like one of these files.
 pub fn recognises(head: &str) -> bool {
-    // All of them are JSON documents; text that only mentions these names is not one.
+    // All files are JSON documents; a text that only mentions their keys is not one.
     if !head
         .trim_start_matches('\u{feff}')
         .trim_start()

@@ -1,4 +1,4 @@
-//! The files of a task or session; all of them are written whole.
+//! Reads the files of a task or session, each of which is rewritten as a whole.
 
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ impl LogReader for ClineDocumentReader {
 }
 
 impl ClineDocumentReader {
-    /// A task's folder is named by its id.
+    /// Returns the session of a task, whose id is the name of its folder.
     fn task_session(&self) -> SessionId {
         let folder = self
             .path
@@ -144,7 +144,7 @@ impl ClineDocumentReader {
             SessionKind::Main
         };
         let parent = parent.map(|parent| SessionId::of(self.flavor, parent));
-        // Ids are the time of their beginning.
+        // The id of a task is its start time.
         let started = id.parse().ok().and_then(crate::time::from_number);
         out.push(LogEntry::Session(SessionPatch {
             kind: Some(kind),

@@ -1,9 +1,10 @@
-//! Cline, as an extension of editors and as a CLI.
+//! Cline, as an editor extension and as a CLI.
 //!
 //! A task of the extension is a folder with a few JSON documents; the newer store has a folder for
-//! each session. [`document`] reads the files: [`conversation`] what was said, for which [`markup`]
-//! knows the tags in the text, and [`ui_messages`] what the program showed of it. [`wire`] mirrors their
-//! JSON, [`discover`] knows the places. Roo began as a copy of Cline, and is read with this.
+//! each session. [`document`] reads the files: [`conversation`] reads the messages, for which
+//! [`markup`] parses the tags in their text, and [`ui_messages`] reads what the program showed.
+//! [`wire`] mirrors the JSON and [`discover`] recognises the files. Roo began as a copy of Cline
+//! and uses the same readers.
 //!
 //! Deliberately unread: checkpoints, settings, secrets, and the system prompt beside the messages.
 

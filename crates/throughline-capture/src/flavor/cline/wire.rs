@@ -1,4 +1,4 @@
-//! The JSON of Cline and its kin, as far as it is read.
+//! Mirrors the JSON of Cline and the programs that descend from it, as far as it is read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::json::Lenient;
 use crate::time::Time;
 
-/// A message as a model API takes it, with what the programs note beside it.
+/// A model API message, with the fields that the programs add.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Message<'a> {
@@ -17,7 +17,7 @@ pub struct Message<'a> {
     pub ts: Time,
     pub model_info: Lenient<ModelInfo>,
     pub metrics: Lenient<Metrics>,
-    /// Roo: it replaces what was said before.
+    /// Set by Roo on a summary that replaces the messages before it.
     pub is_summary: Lenient<bool>,
     pub metadata: Lenient<Metadata>,
 }
@@ -45,7 +45,7 @@ pub struct Metadata {
     pub kind: Lenient<String>,
 }
 
-/// A part of a tool's answer: a text, or what one of several commands gave.
+/// A part of a tool's result: a text, or the outcome of one of several commands.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct Answer<'a> {
@@ -66,7 +66,7 @@ pub struct Messages<'a> {
     pub messages: Lenient<Vec<Lenient<Message<'a>>>>,
 }
 
-/// `<id>.json`, of the same session.
+/// `<id>.json`.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct Session {
@@ -87,7 +87,7 @@ pub struct SessionMetadata {
     pub title: Lenient<String>,
 }
 
-/// What a program keeps of a task: one of `taskHistory.json`, or Roo's `history_item.json`.
+/// A task, as in `taskHistory.json` or Roo's `history_item.json`.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Task {
@@ -113,7 +113,7 @@ pub struct ModelUsage {
     pub model_id: Lenient<String>,
 }
 
-/// What the program showed.
+/// A message as the program showed it.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Shown {

@@ -1,4 +1,4 @@
-//! Where rollouts lie, and what a file's name says.
+//! Finds Codex's rollouts and parses their file names.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use crate::{AgentEnv, SourceFormat};
 const INDEX: &str = "session_index.jsonl";
 const HISTORY: &str = "history.jsonl";
 
-/// Returns the two folders of rollouts, and the files with the sessions' names and prompts as roots
-/// of their own: the rest of Codex's home (worktrees, caches, databases) is not ours to walk.
+/// Returns the two folders of rollouts, and as roots of their own the files with the sessions'
+/// names and prompts. The rest of Codex's home (worktrees, caches, databases) must not be walked.
 pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let home = env.folder_or_home("CODEX_HOME", ".codex");
     ["sessions", "archived_sessions", INDEX, HISTORY]
@@ -18,16 +18,16 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Claims rollouts at any depth, whatever folder was given.
+/// Claims rollouts at any depth below any root.
 pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
-    // The path below a root that is itself a file is empty.
+    // The relative path is empty if the root itself is a file.
     let name = relative.file_name().or_else(|| root.file_name());
     let name = name.and_then(OsStr::to_str)?;
     let on_top = relative.components().count() <= 1;
     if name == INDEX || (name == HISTORY && on_top) {
         return Some(SourceFormat::Lines);
     }
-    // Collections of logs flatten the folders into the name, so the word may stand inside it.
+    // Collections of logs flatten the folders into the name, so `rollout-` may be inside it.
     let rollout = &name[name.find("rollout-")?..];
     if rollout.ends_with(".jsonl") {
         Some(SourceFormat::Lines)
@@ -56,8 +56,8 @@ pub fn recognises(head: &str) -> bool {
     typed || identify(head).is_some()
 }
 
-/// Returns how to read a rollout, whatever the file is called. Looks for marks rather than parsing:
-/// the head may be cut inside the first line, which is long.
+/// Returns how to read a rollout, whatever its name. Searches for keys instead of parsing, because
+/// the head may end inside the long first line.
 pub fn identify(head: &str) -> Option<SourceFormat> {
     let head = start_of(head);
     let has = |mark: &str| head.contains(mark);
@@ -78,8 +78,8 @@ fn start_of(head: &str) -> &str {
     head.trim_start_matches(['\u{feff}', ' ', '\r', '\n'])
 }
 
-/// Returns the session that a file's name speaks of: the thread of
-/// `rollout-<time>-<thread>[_<rollout>]`, else the whole stem.
+/// Returns the session in a file's name: the thread of `rollout-<time>-<thread>[_<rollout>]`, or
+/// else the whole stem.
 pub fn session_in_name(path: &Path) -> String {
     let name = path.file_name().map(OsStr::to_string_lossy);
     let name = name.unwrap_or_default();
@@ -97,7 +97,7 @@ pub fn session_in_name(path: &Path) -> String {
         .to_owned()
 }
 
-/// Splits off a UUID that ends the text.
+/// Splits off a UUID at the end of a text.
 fn last_uuid(text: &str) -> Option<(&str, &str)> {
     let (before, last) = text.split_at_checked(text.len().checked_sub(36)?)?;
     let shaped = last.char_indices().all(|(at, c)| match at {

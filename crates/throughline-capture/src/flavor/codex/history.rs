@@ -1,4 +1,4 @@
-//! `history.jsonl`: what was typed, with the session it was typed into.
+//! Reads `history.jsonl`: every typed prompt with its session.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::json::Text;
 use crate::time::Time;
 use crate::{Source, tail};
 
-/// Rollouts lie in folders of year, month and day.
+/// Rollouts are in folders of year, month and day.
 const DEPTH_MAX: usize = 4;
 
 #[derive(Deserialize, Default)]
@@ -25,7 +25,7 @@ struct CodexHistoryLine<'a> {
     text: Text<'a>,
 }
 
-/// Knows the sessions that have rollouts.
+/// Parses the history and knows which sessions have rollouts.
 pub struct CodexHistory {
     told: BTreeSet<String>,
 }
@@ -40,7 +40,7 @@ impl CodexHistory {
     }
 }
 
-/// Returns the folder of a session that has a rollout beside a history.
+/// Returns the folder of a session from its rollout in the same home.
 pub fn session_folder(source: &Source, session: &str) -> Option<String> {
     let mut folder = None;
     for_each_rollout(source, &mut |path| {
@@ -51,7 +51,7 @@ pub fn session_folder(source: &Source, session: &str) -> Option<String> {
     folder
 }
 
-/// Returns the first folder that a rollout names.
+/// Returns the first working directory in a rollout.
 fn first_cwd(path: &Path) -> Option<String> {
     let head = tail::read_first_block(path).ok()?;
     let (_, rest) = head.split_once("\"cwd\"")?;
@@ -60,7 +60,7 @@ fn first_cwd(path: &Path) -> Option<String> {
     strings.next()?.ok()
 }
 
-/// Calls `each` with every rollout that lies beside a history.
+/// Calls `each` with every rollout in the home of a history.
 fn for_each_rollout(source: &Source, each: &mut dyn FnMut(&Path)) {
     let home = source.path.parent().unwrap_or(Path::new(""));
     for folder in ["sessions", "archived_sessions"] {

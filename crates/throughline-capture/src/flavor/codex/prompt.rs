@@ -1,15 +1,15 @@
-//! Which user messages a person wrote.
+//! Decides who wrote a message in the user's role.
 //!
-//! Codex puts its own texts into the user's role. Newer logs tell who is behind each part of a
-//! message; in older ones the form of the text decides, which needs no look ahead to the event
-//! that repeats a person's prompts.
+//! Codex writes messages in the user's role too. Newer rollouts name the author of each part; in
+//! older ones the beginning of the text decides, which needs no look-ahead to the event that
+//! repeats a person's prompts.
 
 use serde_json::value::RawValue;
 
 use super::wire::{Part, Passthrough};
 use crate::json::{self, Text};
 
-/// How the texts begin that Codex itself says in the user's role.
+/// The beginnings of texts that Codex itself writes in the user's role.
 const HARNESS_PREFIXES: &[&str] = &[
     "# AGENTS.md instructions",
     "<user_instructions>",
@@ -37,7 +37,7 @@ const HARNESS_PREFIXES: &[&str] = &[
     "Warning: Your account was flagged for potentially high-risk cyber activity",
 ];
 
-/// Who is behind a part of a message in the user's role.
+/// The author of a part of a message in the user's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartAuthor {
     Person,
@@ -87,12 +87,12 @@ pub fn cwd(text: &str) -> Option<&str> {
     Some(cwd.trim()).filter(|cwd| !cwd.is_empty())
 }
 
-/// Longest title made of a prompt.
+/// The longest title, in characters.
 const TITLE_CHARS_MAX: usize = 120;
 
-/// Returns the line of a prompt that names its session best.
+/// Returns the line of a prompt that makes the best title.
 pub fn title(text: &str) -> Option<String> {
-    // Editors put open files and selections before the request itself.
+    // Editors put open files and selections before the request.
     let request = text
         .rsplit_once("## My request for Codex:")
         .map_or(text, |(_, request)| request);

@@ -1,7 +1,6 @@
-//! Codex's JSON as it is written, borrowed from the line.
+//! Mirrors Codex's JSON, borrowed from the line.
 //!
-//! Fields that changed their type over the versions are kept raw and read where they are needed,
-//! so that no oddity in one costs the others.
+//! Fields whose type changed between versions stay raw and are read where they are needed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::json::{self, Text};
 use crate::time::Time;
 
-/// One line: an envelope around a payload, or, before September 2025, the bare item itself.
+/// A line: an envelope around a payload or, before September 2025, the bare item.
 #[derive(Deserialize)]
 pub struct Line<'a> {
     #[serde(default)]
@@ -29,7 +28,7 @@ pub struct Line<'a> {
     pub metadata: Option<&'a RawValue>,
 }
 
-/// The oldest form: a whole session in one document.
+/// The oldest format: a whole session in one document.
 #[derive(Deserialize)]
 pub struct Document<'a> {
     #[serde(borrow)]
@@ -70,7 +69,7 @@ pub struct Git<'a> {
     pub repository_url: Text<'a>,
 }
 
-/// Where a fork's history goes on from.
+/// The thread that a fork continues.
 #[derive(Deserialize)]
 pub struct HistoryBase<'a> {
     #[serde(borrow, default)]
@@ -128,7 +127,7 @@ pub struct Item<'a> {
     pub passthrough: Option<&'a RawValue>,
 }
 
-/// What stands beside a response item since 0.16x.
+/// Metadata of a response item, since 0.16x.
 #[derive(Default, Deserialize)]
 pub struct ItemMetadata {
     #[serde(default)]
@@ -137,7 +136,7 @@ pub struct ItemMetadata {
     pub inherited_user_message: bool,
 }
 
-/// Who is behind each part of a message, told since 0.15x.
+/// The authors of a message's parts, since 0.15x.
 #[derive(Deserialize)]
 pub struct Passthrough<'a> {
     #[serde(borrow, default)]
@@ -158,7 +157,7 @@ pub struct Provenance<'a> {
     pub kind: Text<'a>,
 }
 
-/// An event of any type, or an item that one tells to be completed.
+/// An event of any type, or the item of an `item_completed` event.
 #[derive(Deserialize)]
 pub struct Event<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -195,7 +194,7 @@ pub struct Event<'a> {
     pub item: Option<&'a RawValue>,
 }
 
-/// How an MCP call ended: since 0.14x as itself, before as one of `Ok` and `Err`.
+/// The result of an MCP call: plain since 0.14x, before in `Ok` or `Err`.
 #[derive(Deserialize)]
 pub struct McpResult<'a> {
     #[serde(default, rename = "isError", alias = "is_error")]
@@ -215,7 +214,7 @@ pub struct ErrorBody<'a> {
 /// The changes of a patch, by path.
 pub type FileChanges<'a> = BTreeMap<String, FileChange<'a>>;
 
-/// What a patch did to a file. Before 0.4x the type was a key around the rest.
+/// What a patch did to a file. Before 0.4x the type was a key around the other fields.
 #[derive(Deserialize)]
 pub struct FileChange<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -280,7 +279,7 @@ impl Part<'_> {
     }
 }
 
-/// Returns the parts of a value that is a text, a part, or a list of parts.
+/// Returns the parts of a value, which is a text, a part, or a list of parts.
 pub fn parts(raw: Option<&RawValue>) -> Vec<Part<'_>> {
     let Some(json) = raw.map(RawValue::get) else {
         return Vec::new();
@@ -295,7 +294,7 @@ pub fn parts(raw: Option<&RawValue>) -> Vec<Part<'_>> {
     }
 }
 
-/// Returns a value as text: a string decoded, anything else as its JSON, `null` as nothing.
+/// Returns a value as text: a string decoded, `null` as empty, anything else as its JSON.
 pub fn as_text(raw: Option<&RawValue>) -> Cow<'_, str> {
     let Some(json) = raw.map(RawValue::get) else {
         return Cow::Borrowed("");

@@ -1,11 +1,12 @@
 //! Continue.
 //!
-//! A session is one document, `sessions/<id>.json`, that is rewritten after each turn: [`reader`]
-//! reads it and [`wire`] mirrors its JSON. `sessions.json` beside it knows when it began.
+//! A session is one document, `sessions/<id>.json`, that is rewritten after each turn. [`reader`]
+//! reads it and [`wire`] mirrors its JSON. The start of the session is in `sessions.json` beside
+//! it.
 //!
-//! Deliberately unread: `promptLogs` but for the model's name, since they repeat whole prompts
+//! Deliberately unread: `promptLogs` except for the model's name, because they repeat whole prompts
 //! with the configuration and its keys; attached files, which are not the conversation; and the
-//! editor's state, which is the prompt again.
+//! editor's state, which repeats the prompt.
 
 mod reader;
 #[cfg(test)]

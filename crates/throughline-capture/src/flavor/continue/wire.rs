@@ -1,4 +1,4 @@
-//! A session's document, as Continue writes it. A field of another type is as if absent.
+//! Mirrors the JSON of a session. A field of another type than expected reads as absent.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ pub struct Session<'a> {
     pub chat_model_title: Text<'a>,
     #[serde(borrow)]
     pub history: Vec<&'a RawValue>,
-    /// The sums of the whole session.
+    /// The usage of the whole session.
     #[serde(borrow)]
     pub usage: Option<&'a RawValue>,
 }
@@ -33,12 +33,12 @@ pub struct Item<'a> {
     pub prompt_logs: Option<&'a RawValue>,
     #[serde(borrow)]
     pub tool_call_states: Option<&'a RawValue>,
-    /// The only one, in older versions.
+    /// Older versions have only this one.
     #[serde(borrow)]
     pub tool_call_state: Option<&'a RawValue>,
     #[serde(borrow)]
     pub reasoning: Option<&'a RawValue>,
-    /// Stands for everything up to this item.
+    /// A summary of everything up to this item.
     #[serde(borrow)]
     pub conversation_summary: Text<'a>,
 }
@@ -136,7 +136,7 @@ pub struct PromptLog<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Usage {
-    /// With what the cache had.
+    /// Includes cache reads.
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
     pub prompt_tokens_details: PromptTokens,

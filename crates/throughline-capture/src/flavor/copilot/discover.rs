@@ -1,4 +1,4 @@
-//! Where Copilot CLI keeps its sessions, and what their paths say.
+//! Finds Copilot CLI's sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     FOLDERS.iter().map(|folder| home.join(folder)).collect()
 }
 
-/// Claims `session-state/<id>/events.jsonl` with its `workspace.yaml`, and `session-state/<id>.jsonl`.
+/// Claims `session-state/<id>/events.jsonl`, its `workspace.yaml`, and `session-state/<id>.jsonl`.
 ///
 /// Other agents have files of these names too, so the folder must be Copilot's.
 pub fn claim(path: &Path) -> Option<SourceFormat> {
@@ -54,7 +54,7 @@ pub fn recognises(head: &str) -> bool {
         && head.contains("\"copilotVersion\"")
 }
 
-/// Returns the session that a path names; the events themselves know better.
+/// Returns the session that a path names; the events may name another, which then counts.
 pub fn session_of(path: &Path) -> String {
     let file = file_name(path);
     let flattened = file.rsplit_once("session-state__").map(|(_, rest)| rest);

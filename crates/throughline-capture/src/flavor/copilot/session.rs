@@ -1,4 +1,4 @@
-//! A session while its events are read: what the next reader must know, and how entries are made.
+//! The state of a session while its events are read, and how it makes entries.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,7 +13,7 @@ use super::wire::{Context, Event, Start};
 use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
-/// How many calls, permissions and subagents are remembered; older ones are not spoken of again.
+/// How many calls, permissions and subagents are remembered; the oldest are dropped beyond this.
 const REMEMBERED_MAX: usize = 256;
 const TITLE_CHARS_MAX: usize = 200;
 
@@ -27,31 +27,31 @@ pub struct CopilotReaderState {
     titled: bool,
     chain: IdChain,
     pub calls: OpenCalls,
-    /// Calls that were told, by the message that asked for them or by their start.
+    /// Calls that have been emitted, with the message that requested them or at their start.
     pub told: VecDeque<String>,
-    /// What waits for a person's decision.
+    /// The requests that wait for a person's permission.
     pub asked: VecDeque<(String, String)>,
-    /// The subagents that were introduced.
+    /// The subagents whose sessions have been emitted.
     agents: VecDeque<KnownSubagent>,
-    /// The responses are counted one by one, so sums say nothing new.
+    /// Each response has a usage record, so the totals at the end are not needed.
     pub counted: bool,
-    /// Tokens of output that messages told of, by model; sums include them.
+    /// Output tokens that messages reported, by model; the totals include them.
     pub outputs: BTreeMap<String, u64>,
-    /// The last thought that had an event of its own; its message may repeat it.
+    /// The fingerprint of the last reasoning event, which the next message may repeat.
     pub thought: Option<[u8; 16]>,
 }
 
-/// Where and when something happened.
+/// The line, time and session of an event.
 #[derive(Debug)]
 pub struct CopilotPosition {
     pub id: Option<String>,
     pub at: Option<Timestamp>,
     pub line: u64,
-    /// The tool call whose subagent did it.
+    /// The tool call that started the subagent in which it happened.
     pub agent: Option<String>,
 }
 
-/// A subagent is named by the call that started it, and events may name it by an id.
+/// A subagent: sessions are named by the call that started it, events may use another id.
 #[derive(Debug, Serialize, Deserialize)]
 struct KnownSubagent {
     call: String,
@@ -78,7 +78,7 @@ impl CopilotReaderState {
         self.update_context(start.context, start.selected_model, patch, out);
     }
 
-    /// Notes where the session stands now.
+    /// Updates the folder, branch and model of the session.
     pub fn update_context(
         &mut self,
         context: Context,
@@ -139,7 +139,7 @@ impl CopilotReaderState {
         }));
     }
 
-    /// Introduces a subagent.
+    /// Emits the session of a subagent.
     pub fn introduce_subagent(
         &mut self,
         call: &str,
@@ -168,7 +168,7 @@ impl CopilotReaderState {
         }));
     }
 
-    /// Notes where and when an event happened; `call` is the one whose subagent it is of.
+    /// Returns the position of an event; `call` is the call that started its subagent.
     pub fn position_of(
         &self,
         event: &Event<'_>,

@@ -1,4 +1,4 @@
-//! What people and models say.
+//! Reads messages of users and models.
 
 use memory::{ApiId, Block, Origin, Role, TitleRank};
 

@@ -1,4 +1,4 @@
-//! What tools are asked to do, what they did, and what a person allowed.
+//! Reads tool calls, their results, and a person's permissions.
 
 use memory::{Block, CallId, Origin, Role, ToolResult, ToolUse};
 
@@ -6,11 +6,11 @@ use super::session::{CopilotReaderState, remember};
 use super::wire::{Event, Permission, ToolComplete, ToolRequest};
 use crate::ParseOutput;
 
-/// How much of a command is kept until its permission is decided.
+/// How much of a command is kept until a person has decided on it.
 const ASKED_CHARS_MAX: usize = 200;
 
 impl CopilotReaderState {
-    /// Returns a call that was not told before.
+    /// Returns a call unless it was emitted before.
     pub fn new_tool_use(&mut self, request: &ToolRequest) -> Option<ToolUse> {
         if self.told.contains(&request.tool_call_id) {
             return None;
@@ -27,7 +27,7 @@ impl CopilotReaderState {
         Some(call)
     }
 
-    /// A start repeats what a message asked for, unless there was no message.
+    /// Reads the start of a call, which repeats a message's request unless there was no message.
     pub fn read_tool_start(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let request: ToolRequest = event.data();
         if let Some(call) = self.new_tool_use(&request) {
@@ -102,7 +102,7 @@ impl CopilotReaderState {
     }
 }
 
-/// Returns what a person decided; rules and policies refuse without one.
+/// Returns a person's decision; rules and policies decide without one.
 fn decision(kind: &str) -> Option<&'static str> {
     if kind.starts_with("approved") {
         Some("allowed")
@@ -113,7 +113,8 @@ fn decision(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// Shells end their output with `<shellId: 0 completed with exit code 0>` or `<exited with exit code 1>`.
+/// Returns the exit code at the end of a shell's output, in `<shellId: 0 completed with exit code
+/// 0>` or `<exited with exit code 1>`.
 fn exit_code(content: &str) -> Option<i64> {
     let last = content.trim_end().lines().next_back()?;
     let inner = last.strip_prefix('<')?.strip_suffix('>')?;

@@ -1,4 +1,4 @@
-//! Copilot CLI's events, as they are written.
+//! Mirrors the JSON of Copilot CLI's events.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,12 +14,12 @@ use crate::time::Time;
 pub struct Event<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Cow<'a, str>,
-    /// Read once its kind is known; most of a log is of kinds that we pass over.
+    /// Raw until the kind is known, because most kinds are ignored.
     #[serde(borrow)]
     data: Option<&'a RawValue>,
     #[serde(borrow)]
     pub id: Option<Cow<'a, str>>,
-    /// The subagent that it is of. Before, `data` named the call that started the subagent.
+    /// The subagent of the event. Older versions name the call that started it in `data`.
     #[serde(borrow, rename = "agentId")]
     pub agent: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -64,10 +64,10 @@ pub struct Context {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UserMessage {
-    /// What was typed; `transformedContent` is what the model got.
+    /// The typed text; `transformedContent` is what the model received.
     #[serde(deserialize_with = "json::or_default")]
     pub content: String,
-    /// Who wrote it, when no person did.
+    /// The author, if it is not a person.
     #[serde(deserialize_with = "json::or_default")]
     pub source: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -93,7 +93,7 @@ pub struct AssistantMessage {
     pub parent_tool_call_id: Option<String>,
 }
 
-/// A call as the model asks for it, and as `tool.execution_start` tells it again.
+/// A call as the model requests it, which `tool.execution_start` repeats.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolRequest {
@@ -101,7 +101,7 @@ pub struct ToolRequest {
     pub tool_call_id: String,
     #[serde(alias = "toolName", deserialize_with = "json::or_default")]
     pub name: String,
-    /// An object, or a text that holds one.
+    /// An object, or a text that contains one.
     pub arguments: Option<Box<RawValue>>,
     #[serde(deserialize_with = "json::or_default")]
     pub parent_tool_call_id: Option<String>,
@@ -138,7 +138,7 @@ pub struct ShellExecution {
     pub exit_code: Option<i64>,
 }
 
-/// The events that say one thing.
+/// The fields of events with a single text or value.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct News {
@@ -228,7 +228,7 @@ pub struct Metrics {
     pub usage: Tokens,
 }
 
-/// The input includes what was read from and written to the cache.
+/// The input includes cache reads and writes.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tokens {

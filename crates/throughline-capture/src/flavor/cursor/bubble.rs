@@ -1,4 +1,4 @@
-//! Bubbles, as Cursor calls the messages of a conversation.
+//! Reads bubbles, Cursor's name for the messages of a conversation.
 
 use jiff::Timestamp;
 use memory::command::CallFiles;
@@ -22,7 +22,7 @@ pub struct CursorConversation {
 }
 
 impl CursorConversation {
-    /// Emits what a composer says of its session.
+    /// Emits the session of a composer, Cursor's name for a conversation.
     pub fn begin(
         composer: &wire::Composer<'_>,
         cwd: Option<&str>,
@@ -172,7 +172,7 @@ impl CursorConversation {
     }
 }
 
-/// Says whether a bubble will not be written to any more, as far as it tells itself.
+/// Says whether a bubble's tool call has ended, so that the bubble will not change.
 pub fn is_finished(bubble: &wire::Bubble) -> bool {
     bubble.tool_former_data.0.as_ref().is_none_or(|tool| {
         !matches!(

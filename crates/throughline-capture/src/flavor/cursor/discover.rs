@@ -1,4 +1,4 @@
-//! Where Cursor keeps its conversations, and what the names of files and folders tell.
+//! Finds Cursor's conversations.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use crate::flavor::database_cache::DatabaseCache;
 use crate::flavor::names::{file_name, path_of_uri};
 use crate::{AgentEnv, SourceFormat};
 
-/// A folder's name is lossy; a search for the folder that it stands for gives up beyond this.
+/// How many folders are tried for a project's name, which does not determine its folder.
 const FOLDERS_TRIED_MAX: usize = 2000;
 
 pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
@@ -37,7 +37,7 @@ pub fn recognises(head: &str) -> bool {
         || (head.starts_with("{\"role\":") && head.contains("\"message\":{\"content\":["))
 }
 
-/// What a transcript's path says of its session.
+/// What the path of a transcript says about its session.
 #[derive(Clone, Debug, Default)]
 pub struct CursorLocation {
     pub session: String,
@@ -68,8 +68,8 @@ impl CursorLocation {
     }
 }
 
-/// Returns the folder below `base` whose path, written with `-` for all that is no letter or
-/// digit, is `encoded`.
+/// Returns the folder below `base` whose path is `encoded` when everything but letters and digits
+/// is replaced by `-`.
 fn decode_folder_name(base: &Path, encoded: &str) -> Option<String> {
     fn search(base: &Path, rest: &str, tried: &mut usize) -> Option<PathBuf> {
         if rest.is_empty() {
@@ -120,8 +120,8 @@ pub fn workspace_folder(database: &Path) -> Option<String> {
 /// The ids of the conversations in the database that was opened last.
 static CONVERSATIONS_CACHE: DatabaseCache<BTreeSet<String>> = DatabaseCache::new();
 
-/// Says whether the editor's database has the conversation of a transcript. It tells more of it:
-/// times, results and tokens.
+/// Says whether the editor's database contains the conversation of a transcript. The database has
+/// times, results and tokens that the transcript lacks.
 fn is_in_database(transcript: &Path) -> bool {
     let home = transcript
         .ancestors()

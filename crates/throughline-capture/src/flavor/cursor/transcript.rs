@@ -1,5 +1,5 @@
-//! `agent-transcripts/<id>/<id>.jsonl`: what the agent's CLI writes. There are no times, few ids and
-//! seldom results.
+//! Reads `agent-transcripts/<id>/<id>.jsonl`, which the agent's CLI writes without times and with
+//! few ids and results.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub struct CursorTranscriptReader {
 struct CursorTranscriptState {
     chain: IdChain,
     calls: OpenCalls,
-    /// The calls of the last answer that have no id, and no result yet.
+    /// The calls of the last answer without an id and a result.
     nameless: VecDeque<CallId>,
     introduced: bool,
     titled: bool,
@@ -41,7 +41,7 @@ impl CursorTranscriptReader {
         let state = state.and_then(|state| serde_json::from_str(state).ok());
         let state = state.unwrap_or_else(|| {
             let mut state = CursorTranscriptState::default();
-            // Without times and ids, only the session tells its words from another's.
+            // Without times and ids, the same words in two sessions would get the same id.
             state.chain.link(&[session.as_str()]);
             state
         });
@@ -187,7 +187,7 @@ impl CursorTranscriptReader {
     }
 }
 
-/// Returns what the user typed of a prompt that Cursor wrapped; `None` when all of it is Cursor's.
+/// Returns what the user typed in a prompt that Cursor wrapped; `None` if nothing.
 fn typed_prompt(text: &str) -> Option<&str> {
     let typed = match text.split_once("<user_query>") {
         Some((_, rest)) => rest
@@ -212,7 +212,7 @@ fn piece_key(piece: &Lenient<ContentBlock<'_>>) -> String {
     texts.chain(raw).collect::<Vec<_>>().join("\u{1f}")
 }
 
-/// Returns the text of a result: it is a text, or a list of pieces.
+/// Returns the text of a result, which is a text or a list of blocks.
 fn result_text(content: &str) -> String {
     if let Ok(text) = serde_json::from_str::<String>(content) {
         return text;

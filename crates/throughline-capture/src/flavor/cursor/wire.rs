@@ -1,4 +1,4 @@
-//! Cursor's JSON, as far as it is read.
+//! Mirrors Cursor's JSON, as far as it is read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ pub struct Composers<'a> {
     pub all_composers: Lenient<Vec<&'a RawValue>>,
 }
 
-/// A conversation: once with its messages inside, now with their ids only.
+/// A conversation. Older releases have the messages inside, newer ones only their ids.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Composer<'a> {
@@ -99,7 +99,7 @@ pub struct Tool {
     pub tool_call_id: Lenient<String>,
     pub name: Lenient<String>,
     pub status: Lenient<String>,
-    /// JSON in a text: what the model wrote, and what Cursor made of it.
+    /// JSON in a text: the model's arguments, and in `params` Cursor's version of them.
     pub raw_args: Lenient<String>,
     pub params: Lenient<String>,
     pub result: Lenient<String>,

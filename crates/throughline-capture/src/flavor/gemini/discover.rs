@@ -1,4 +1,4 @@
-//! Where Gemini CLI keeps its sessions, and what their env say.
+//! Finds Gemini CLI's sessions.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -9,7 +9,7 @@ use super::conversation::Layout;
 use crate::AgentEnv;
 use crate::flavor::names::file_name;
 
-/// Returns the folder of all projects. The variable names the folder that `.gemini` lies in.
+/// Returns the folder of all projects. The variable names the parent of `.gemini`.
 pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let home = env.folder_variable("GEMINI_CLI_HOME");
     let home = home.unwrap_or_else(|| env.home.clone());
@@ -34,23 +34,23 @@ fn is_log(name: &str) -> bool {
     name.ends_with(".json") || name.ends_with(".jsonl")
 }
 
-/// Says whether a text of unknown origin starts like a session of either format.
+/// Says whether a text starts like a session of either format.
 pub fn recognises(head: &str) -> bool {
     head.trim_start().starts_with('{')
         && head.contains("\"sessionId\"")
         && head.contains("\"projectHash\"")
 }
 
-/// What a file's path says of its session.
+/// What the path of a file says about its session.
 #[derive(Clone, Debug, Default)]
 pub struct GeminiLocation {
-    /// The session by its file's name, for a file that does not say.
+    /// The session in the file's name, for files that do not name one.
     pub session: String,
     pub cwd: Option<String>,
-    /// The session whose tool call started this one.
+    /// The session that started this one with a tool call.
     pub parent: Option<String>,
     pub layout: Layout,
-    /// The session was resumed by a later version, which copied it to a `.jsonl` beside it.
+    /// A later version resumed the session and copied it to a `.jsonl` beside it.
     pub superseded: bool,
 }
 
@@ -82,8 +82,8 @@ impl GeminiLocation {
     }
 }
 
-/// Returns the working directory that a project's folder stands for: as it says itself, or as
-/// the list of all projects says.
+/// Returns the working directory of a project, from its own folder or from the list of all
+/// projects.
 fn project_root(project: &Path) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Registry {

@@ -1,11 +1,11 @@
-//! What of a user's message a person typed.
+//! Extracts what a person typed from a user message.
 
 use memory::{Block, Boundary, Origin};
 
 use super::wire::Message;
 use crate::flavor::gemini_content::GeminiPart;
 
-/// How the program's own messages begin.
+/// The beginnings of Gemini CLI's own messages.
 const HARNESS_PREFIXES: &[&str] = &[
     "<session_context>",
     "This is the Gemini CLI. We are setting up the context",
@@ -17,15 +17,15 @@ const HARNESS_PREFIXES: &[&str] = &[
     HOOK_BEGIN,
 ];
 
-/// What hooks said stands between these.
+/// The markers around the context of hooks.
 const HOOK_BEGIN: &str = "<hook_context>";
 const HOOK_END: &str = "</hook_context>";
 
-/// The texts between these are files that a prompt names with `@`.
+/// The markers around the files that a prompt names with `@`.
 const FILES_BEGIN: &str = "--- Content from referenced files ---";
 const FILES_END: &str = "--- End of content ---";
 
-/// Returns a user's message as blocks, and who is behind it.
+/// Returns the blocks of a user message and its origin.
 pub fn read_prompt(message: &Message) -> (Vec<Block>, Origin) {
     let content = message
         .display_content
@@ -49,7 +49,7 @@ pub fn read_prompt(message: &Message) -> (Vec<Block>, Origin) {
     (blocks, origin)
 }
 
-/// Passes over what the program put beside the prompt: files, and what hooks said.
+/// Skips the parts that Gemini CLI adds to a prompt: files and the context of hooks.
 fn typed_parts(parts: &[GeminiPart]) -> impl Iterator<Item = &GeminiPart> {
     let mut in_files = false;
     parts.iter().filter(move |part| {
@@ -62,7 +62,8 @@ fn typed_parts(parts: &[GeminiPart]) -> impl Iterator<Item = &GeminiPart> {
     })
 }
 
-/// What a hook said at the start of a session stands before the first prompt, in one text with it.
+/// Returns a text after the context of a session's start, which precedes the first prompt in the
+/// same text.
 fn after_hook_context(text: &str) -> &str {
     let said = text.strip_prefix(HOOK_BEGIN);
     let rest = said.and_then(|said| said.split_once(HOOK_END));
@@ -81,7 +82,7 @@ fn strip_hook_context(block: Block) -> Block {
     }
 }
 
-/// Says who is behind an answer: the program answers the summary of a compaction itself.
+/// Returns the origin of an answer: Gemini CLI itself answers the summary of a compaction.
 pub fn answer_origin(blocks: &[Block]) -> Origin {
     match blocks {
         [Block::Text(text)] if text == "Got it. Thanks for the additional context!" => {
@@ -98,7 +99,7 @@ pub fn workspace(text: &str) -> Option<&str> {
     Some(first.strip_prefix("- ")?.trim()).filter(|path| !path.is_empty())
 }
 
-/// A prompt becomes a title by its first line.
+/// Returns the first line of a prompt as a title.
 pub fn title(blocks: &[Block]) -> Option<String> {
     const TITLE_CHARS_MAX: usize = 200;
     let text = blocks.iter().find_map(|block| match block {

@@ -1,4 +1,4 @@
-//! Tool calls, which a message holds with their results.
+//! Reads tool calls, which a message contains with their results.
 
 use memory::command::CallFiles;
 use memory::{CallId, FileModification, ToolResult, ToolUse};
@@ -18,7 +18,7 @@ impl ToolCall {
         }
     }
 
-    /// Returns the result, once there is one.
+    /// Returns the result if there is one yet.
     pub fn tool_result(&self) -> Option<ToolResult> {
         let call = self.tool_use();
         let failed = matches!(&*self.status, "error" | "cancelled");
@@ -47,7 +47,7 @@ impl ToolCall {
 
     fn answer(&self) -> ToolAnswer {
         let result = self.result.as_ref();
-        // The answers of calls that were made together may stand in each of them.
+        // Each of several parallel calls may contain the results of all of them.
         let mut responses = result.into_iter().flat_map(GeminiContent::responses);
         let own = responses
             .clone()

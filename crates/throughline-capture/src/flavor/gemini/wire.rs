@@ -1,4 +1,4 @@
-//! Gemini CLI's JSON, as it is written.
+//! Mirrors Gemini CLI's JSON.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use crate::flavor::gemini_content::GeminiContent;
 use crate::json;
 use crate::time::Time;
 
-/// What tells the records of a `.jsonl` apart.
+/// The fields that tell the records of a `.jsonl` apart.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct Mark {
@@ -48,7 +48,7 @@ pub struct Message {
     pub kind: String,
     #[serde(alias = "parts")]
     pub content: GeminiContent,
-    /// What the user typed, where the content holds more than that.
+    /// The typed text, if the content contains more.
     pub display_content: Option<GeminiContent>,
     #[serde(deserialize_with = "json::or_default")]
     pub model: Option<String>,
@@ -69,7 +69,7 @@ pub struct Thought {
     pub description: String,
 }
 
-/// As the API counts: the prompt includes what was cached, the output excludes thoughts.
+/// Token counts of the API: the prompt includes cache reads, the output excludes reasoning.
 #[derive(Deserialize, Default, Debug, Clone, Copy)]
 #[serde(default)]
 pub struct Tokens {

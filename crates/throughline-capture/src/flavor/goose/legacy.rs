@@ -1,5 +1,5 @@
-//! `<name>.jsonl`: a session of the releases before the database. The first line tells of the
-//! session, each other is a message.
+//! Reads `<name>.jsonl`, a session of the releases before the database. The first line describes
+//! the session, each other line is a message.
 
 use memory::{Flavor, LogEntry, Origin, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use memory::{Usage, UsageEntry};
@@ -78,7 +78,7 @@ impl GooseLegacyReader {
             } else {
                 SessionKind::Main
             }),
-            // The database has the later name of a session that was taken over.
+            // The database has a later name if the session was migrated.
             title: title.map(|text| Title {
                 text,
                 rank: TitleRank::Summary,

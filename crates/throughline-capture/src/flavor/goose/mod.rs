@@ -1,10 +1,10 @@
 //! Goose.
 //!
-//! All sessions are in one SQLite file, which [`database`] reads; [`legacy`] reads the files that
-//! were before it, which Goose takes over once and leaves behind. [`conversation`] reduces the messages
-//! that [`wire`] mirrors.
+//! All sessions are in one SQLite file, which [`database`] reads; [`legacy`] reads the files of
+//! older releases, which Goose migrates once and leaves behind. [`conversation`] turns the messages
+//! that [`wire`] mirrors into entries.
 //!
-//! Deliberately unread: recipes and the data of extensions, and backups of the database.
+//! Deliberately unread: recipes, the data of extensions, and backups of the database.
 
 mod conversation;
 mod database;

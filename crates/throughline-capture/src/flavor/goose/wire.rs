@@ -1,5 +1,5 @@
-//! Goose's JSON, as far as it is read: a message's content is the same in the database and in the
-//! files that were before it.
+//! Mirrors Goose's JSON, as far as it is read. The content of a message is the same in the database
+//! and in older files.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::json::Lenient;
 use crate::time::Time;
 
-/// A line of a file. The first tells of the session instead.
+/// A line of a file; the first one describes the session.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct Line<'a> {
@@ -49,7 +49,7 @@ pub struct Content<'a> {
     pub data: Lenient<String>,
 }
 
-/// What came of asking a model or a tool.
+/// The outcome of a request to a model or a tool.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct Outcome<'a> {
@@ -66,7 +66,7 @@ pub struct Call<'a> {
     pub arguments: Option<&'a RawValue>,
 }
 
-/// A tool's answer.
+/// A tool's result.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct Answer {
