@@ -1,5 +1,5 @@
-//! Content in the parts of Google's model API, which Gemini CLI and the agents that grew from it
-//! log as they are.
+//! Parts of Google's model API, which Gemini CLI and the agents derived from it write to their
+//! logs.
 
 use memory::{Block, CallId, FileModification, ToolUse};
 use serde::de::{Deserialize, Deserializer};
@@ -16,7 +16,7 @@ pub struct GeminiContent(pub Vec<GeminiPart>);
 pub struct GeminiPart {
     #[serde(deserialize_with = "json::or_default")]
     pub text: Option<String>,
-    /// The text is the model's thinking.
+    /// The text is the model's reasoning.
     #[serde(deserialize_with = "json::or_default")]
     pub thought: bool,
     #[serde(deserialize_with = "json::or_default")]
@@ -81,7 +81,7 @@ fn part(piece: &RawValue) -> Option<GeminiPart> {
 }
 
 impl GeminiContent {
-    /// Returns what is said aloud.
+    /// Returns the text without reasoning.
     pub fn spoken_text(&self) -> String {
         let said = self.0.iter().filter(|part| !part.thought);
         said.filter_map(|part| part.text.as_deref()).collect()
@@ -127,7 +127,7 @@ impl FunctionCall {
     }
 }
 
-/// What a tool answered.
+/// A tool's result.
 #[derive(Debug, Default, PartialEq)]
 pub struct ToolAnswer {
     pub text: String,
@@ -162,7 +162,7 @@ impl FunctionResponse {
     }
 }
 
-/// Returns the change that a tool shows to the user, without the head of its diff.
+/// Returns the change that a tool shows to the user, without the header of its diff.
 pub fn displayed_change(display: &RawValue, path: Option<&str>) -> Option<FileModification> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -183,7 +183,7 @@ pub fn displayed_change(display: &RawValue, path: Option<&str>) -> Option<FileMo
     (!diff.is_empty()).then_some(FileModification { path, diff })
 }
 
-/// Returns a tool's output without the marks that warn the model of it.
+/// Returns a tool's output without the tags that mark it as untrusted.
 fn strip_untrusted_tags(text: &str) -> &str {
     let inner = text
         .trim()
@@ -192,7 +192,7 @@ fn strip_untrusted_tags(text: &str) -> &str {
     inner.map_or(text, |inner| inner.trim_matches('\n'))
 }
 
-/// Commands answer with their exit code on a line of its own, after their output.
+/// Returns the exit code, which is on a line of its own after a command's output.
 fn exit_code(text: &str) -> Option<i64> {
     let mut codes = text
         .lines()

@@ -1,4 +1,8 @@
-//! One folder for each agent. Registering a flavor is one line in [`ADAPTERS`].
+//! The agents' log formats, one folder each. An agent is registered with one line in [`ADAPTERS`].
+//!
+//! Formats that several agents share have modules of their own: [`anthropic`] and
+//! [`gemini_content`] for the content of model APIs, [`history`] for histories of prompts,
+//! [`vscode`] for editor extensions. [`names`] and [`database_cache`] serve discovery.
 
 mod aider;
 mod amp;
@@ -28,7 +32,7 @@ use memory::Flavor;
 
 use crate::Adapter;
 
-/// Every agent we can read.
+/// The adapters of all supported agents.
 pub const ADAPTERS: &[&Adapter] = &[
     &claude::CLAUDE,
     &codex::CODEX,

@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn search_and_replace() {
-        let answer = "So:\n\na/b.py\n```python\n<<<<<<< SEARCH\nx\n=======\ny\nz\n>>>>>>> REPLACE\n```\n\nand\n\n```python\n<<<<<<< SEARCH\np\n=======\n>>>>>>> REPLACE\n```\n";
+        let answer = "So:\n\na/b.py\n```python\n<<<<<<< SEARCH\nx\n=======\ny\nz\n>>>>>>> REPLACE\n\
+            ```\n\nand\n\n```python\n<<<<<<< SEARCH\np\n=======\n>>>>>>> REPLACE\n```\n";
         check(answer, &[("a/b.py", "-x\n+y\n+z\n-p")]);
     }
 

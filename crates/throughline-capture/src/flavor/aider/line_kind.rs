@@ -25,7 +25,7 @@ pub enum AiderLine<'a> {
     Empty,
 }
 
-/// What the classification of a line depends on from the lines before it.
+/// The properties of earlier lines on which the classification of a line depends.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LineClassifier {

@@ -6,7 +6,7 @@ use memory::{Block, CallId, ToolResult, Usage};
 use super::{edits, prompt};
 use crate::calls::OpenCalls;
 
-/// What a passage of output contains.
+/// The content of a passage of output.
 #[derive(Debug, Default)]
 pub struct AiderOutput {
     pub blocks: Vec<Block>,
@@ -154,7 +154,8 @@ mod tests {
         );
         check("Tokens: 1.2k sent, 84 received.", [1200, 84, 0, 0], None);
         check(
-            "Tokens: 12k sent, 2k cache write, 7.5k cache hit, 1k received. Cost: $0.0019 message, $1 session.",
+            "Tokens: 12k sent, 2k cache write, 7.5k cache hit, 1k received. Cost: $0.0019 message, \
+                $1 session.",
             [2500, 1000, 7500, 2000],
             Some(0.0019),
         );

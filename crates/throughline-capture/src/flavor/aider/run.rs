@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use memory::{Flavor, SessionId, SessionKind, SessionPatch};
 use serde::{Deserialize, Serialize};
 
-/// What the header and the announcements say about a run.
+/// A run, as its header and Aider's announcements describe it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AiderRun {

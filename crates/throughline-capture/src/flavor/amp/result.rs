@@ -137,7 +137,10 @@ mod tests {
             );
         }
         check(
-            r#"{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x"}],"is_error":true}"#,
+            concat!(
+                r#"{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x"}"#,
+                r#"],"is_error":true}"#,
+            ),
             Some(("x", true)),
         );
     }

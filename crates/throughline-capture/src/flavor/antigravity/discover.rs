@@ -31,7 +31,7 @@ pub fn recognises(head: &str) -> bool {
         && head.contains("\"source\"")
 }
 
-/// What the path of a transcript says about it.
+/// The conversation that the path of a transcript names.
 #[derive(Clone, Debug, Default)]
 pub struct AntigravityLocation {
     pub session: String,

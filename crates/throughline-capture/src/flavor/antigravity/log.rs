@@ -23,7 +23,7 @@ pub struct AntigravityLogReader {
     state: AntigravityReaderState,
 }
 
-/// What the next reader of the transcript needs.
+/// The state that the next reader of the transcript needs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct AntigravityReaderState {

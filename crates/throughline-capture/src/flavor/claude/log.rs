@@ -28,7 +28,7 @@ pub struct ClaudeLogReader {
     last_line: u64,
 }
 
-/// What the next reader of the log needs. It is stored, so it holds ids and names but no
+/// The state that the next reader of the log needs. It is stored, so it holds ids and names but no
 /// conversation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

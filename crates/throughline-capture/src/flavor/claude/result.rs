@@ -155,7 +155,10 @@ mod tests {
         check(
             "updated",
             false,
-            r#"{"filePath":"/a","structuredPatch":[{"oldStart":1,"oldLines":1,"newStart":1,"newLines":1,"lines":["-x","+y"]}],"originalFile":"x"}"#,
+            concat!(
+                r#"{"filePath":"/a","structuredPatch":[{"oldStart":1,"oldLines":1,"newStart":1,""#,
+                r#"newLines":1,"lines":["-x","+y"]}],"originalFile":"x"}"#,
+            ),
             r#"None /a "@@ -1,1 +1,1 @@\n-x\n+y""#,
         );
         check(

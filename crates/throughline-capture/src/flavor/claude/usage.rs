@@ -120,7 +120,10 @@ mod tests {
     #[test]
     fn odd_numbers_count_nothing() {
         check(
-            r#"{"input_tokens":"4","output_tokens":-2,"cache_creation":7,"cache_read_input_tokens":null}"#,
+            concat!(
+                r#"{"input_tokens":"4","output_tokens":-2,"cache_creation":7,"cache_read_input_t"#,
+                r#"okens":null}"#,
+            ),
             [0; 5],
         );
     }

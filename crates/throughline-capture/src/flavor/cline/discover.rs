@@ -9,7 +9,7 @@ use crate::SourceFormat;
 pub enum ClineFile {
     /// A task's conversation.
     History,
-    /// What the program showed of the conversation.
+    /// The conversation as the program showed it.
     UiMessages,
     TaskMetadata,
     /// A list of all tasks.

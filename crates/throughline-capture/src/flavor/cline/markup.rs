@@ -179,7 +179,8 @@ mod tests {
 
     #[test]
     fn calls_are_taken_out_of_the_text() {
-        let text = "<thinking>where?</thinking>\nI look.\n\n<read_file>\n<path>src/a.rs</path>\n</read_file>";
+        let text = "<thinking>where?</thinking>\nI look.\n\n<read_file>\n<path>src/a.rs</path>\n</r\
+            ead_file>";
         let call = MarkupPart::Call {
             tool: "read_file".into(),
             input: r#"{"path":"src/a.rs"}"#.into(),
@@ -194,7 +195,8 @@ mod tests {
 
     #[test]
     fn what_is_written_may_have_tags() {
-        let text = "<write_to_file>\n<path>a.html</path>\n<content>\n<p>if a < b</p>\n</content>\n</write_to_file>";
+        let text = "<write_to_file>\n<path>a.html</path>\n<content>\n<p>if a < b</p>\n</content>\n<\
+            /write_to_file>";
         let input = r#"{"content":"<p>if a < b</p>","path":"a.html"}"#.to_owned();
         assert_eq!(
             split_model_text(text),

@@ -197,11 +197,17 @@ mod tests {
     fn every_wrapping_comes_off() {
         check(r#""Plan updated""#, "Plan updated|-|false");
         check(
-            r#""{\"output\":\"no rule\\n\",\"metadata\":{\"exit_code\":2,\"duration_seconds\":0.3}}""#,
+            concat!(
+                r#""{\"output\":\"no rule\\n\",\"metadata\":{\"exit_code\":2,\"duration_seconds\"#,
+                r#"":0.3}}""#,
+            ),
             "no rule\n|2|false",
         );
         check(
-            r#""Chunk ID: c6c49b\nWall time: 0.0020 seconds\nProcess exited with code 1\nOriginal token count: 15\nOutput:\nx\n""#,
+            concat!(
+                r#""Chunk ID: c6c49b\nWall time: 0.0020 seconds\nProcess exited with code 1\nOri"#,
+                r#"ginal token count: 15\nOutput:\nx\n""#,
+            ),
             "x\n|1|false",
         );
         check(

@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn the_request_behind_the_editor_is_the_title() {
-        let text = "# Context from my IDE setup:\n## Open tabs\n- a.rs\n\n## My request for Codex:\n\n add tests\nnow";
+        let text = "# Context from my IDE setup:\n## Open tabs\n- a.rs\n\n## My request for Codex:\
+            \n\n add tests\nnow";
         assert_eq!(title(text).as_deref(), Some("add tests"));
         assert_eq!(title(" \n"), None);
     }

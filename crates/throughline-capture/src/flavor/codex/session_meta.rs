@@ -119,7 +119,7 @@ impl CodexLogReader {
     }
 }
 
-/// Who started a session, according to `source`.
+/// The originator of a session, according to `source`.
 #[derive(Default)]
 struct CodexSessionOrigin {
     kind: Option<SessionKind>,

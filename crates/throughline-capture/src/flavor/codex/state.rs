@@ -54,7 +54,7 @@ impl CodexReaderState {
     }
 }
 
-/// What events reported about calls without a result yet.
+/// The reports of events about calls without a result yet.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CallSignals(VecDeque<CallSignal>);
 

@@ -214,7 +214,7 @@ pub struct ErrorBody<'a> {
 /// The changes of a patch, by path.
 pub type FileChanges<'a> = BTreeMap<String, FileChange<'a>>;
 
-/// What a patch did to a file. Before 0.4x the type was a key around the other fields.
+/// The change of a patch to a file. Before 0.4x the type was a key around the other fields.
 #[derive(Deserialize)]
 pub struct FileChange<'a> {
     #[serde(borrow, default, rename = "type")]

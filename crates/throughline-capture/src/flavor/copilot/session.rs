@@ -206,7 +206,7 @@ impl CopilotReaderState {
         }
         let id = match &mark.id {
             Some(id) => MessageId::new(id.as_str()),
-            None => self.chain.link(&[&format!("{blocks:?}")]),
+            None => self.chain.link(&[&content_key(&blocks)]),
         };
         let session = self.session_id(mark.agent.as_deref());
         out.push(LogEntry::Message(Message {
@@ -236,9 +236,44 @@ impl CopilotReaderState {
     }
 }
 
+/// Returns the text from which the id of an event without one is derived. It is the debug output of
+/// the blocks, with the type names of the first release: the ids in existing stores depend on it.
+fn content_key(blocks: &[Block]) -> String {
+    format!("{blocks:?}").replace("FileModification {", "Change {")
+}
+
 pub fn remember<T>(known: &mut VecDeque<T>, new: T) {
     if known.len() == REMEMBERED_MAX {
         known.pop_front();
     }
     known.push_back(new);
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::command::CallFiles;
+    use memory::{CallId, FileModification, ToolResult};
+
+    use super::*;
+
+    #[test]
+    fn the_content_key_does_not_follow_the_names_of_types() {
+        let change = FileModification {
+            path: "a".into(),
+            diff: "+b".into(),
+        };
+        let result = ToolResult {
+            call: Some(CallId::new("c")),
+            changes: vec![change],
+            files: CallFiles::default(),
+            ..ToolResult::default()
+        };
+        let key = content_key(&[Block::ToolResult(result), Block::Text("x".into())]);
+        assert!(key.starts_with(r#"[ToolResult(ToolResult { call: Some(CallId("c")), tool: None"#));
+        assert!(
+            key.contains(r#"changes: [Change { path: "a", diff: "+b" }]"#),
+            "{key}"
+        );
+        assert!(key.ends_with(r#"Text("x")]"#), "{key}");
+    }
 }

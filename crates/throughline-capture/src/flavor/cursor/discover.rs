@@ -37,7 +37,7 @@ pub fn recognises(head: &str) -> bool {
         || (head.starts_with("{\"role\":") && head.contains("\"message\":{\"content\":["))
 }
 
-/// What the path of a transcript says about its session.
+/// The session that the path of a transcript names.
 #[derive(Clone, Debug, Default)]
 pub struct CursorLocation {
     pub session: String,

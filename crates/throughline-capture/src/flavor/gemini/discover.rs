@@ -41,7 +41,7 @@ pub fn recognises(head: &str) -> bool {
         && head.contains("\"projectHash\"")
 }
 
-/// What the path of a file says about its session.
+/// The session that the path of a file names.
 #[derive(Clone, Debug, Default)]
 pub struct GeminiLocation {
     /// The session in the file's name, for files that do not name one.

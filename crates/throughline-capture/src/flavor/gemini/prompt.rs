@@ -124,7 +124,8 @@ mod tests {
     fn files_and_hooks_are_not_the_prompt() {
         check(
             r#"{"content":[{"text":"see @a"},{"text":"\n--- Content from referenced files ---"},
-                {"text":"\nContent from @a:\n"},{"text":"secret"},{"text":"\n--- End of content ---"},
+                {"text":"\nContent from @a:\n"},{"text":"secret"},
+                {"text":"\n--- End of content ---"},
                 {"text":"<hook_context>remember</hook_context>"}]}"#,
             r#"Human [Text("see @a")]"#,
         );
@@ -150,7 +151,11 @@ mod tests {
         );
         check(
             r#"{"content":[{"text":"<state_snapshot>goal</state_snapshot>"}]}"#,
-            r#"Harness [Boundary(Boundary { trigger: None, tokens_before: None, last: None, tools: [], preserved: None }), Summary("<state_snapshot>goal</state_snapshot>")]"#,
+            concat!(
+                r#"Harness [Boundary(Boundary { trigger: None, tokens_before: None, last: None, "#,
+                r#"tools: [], preserved: None }), Summary("<state_snapshot>goal</state_snapshot>"#,
+                r#"")]"#,
+            ),
         );
     }
 

@@ -11,7 +11,7 @@ use super::wire::{Answer, Call, Content, Outcome};
 use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
-/// What a message depends on from those before it.
+/// The state of a conversation on which the next message depends.
 ///
 /// Goose's message ids are shared by several rows and missing in older ones, so ids are derived
 /// from the content. They survive a compaction, which rewrites the conversation.

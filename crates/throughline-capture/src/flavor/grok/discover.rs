@@ -1,4 +1,4 @@
-//! Where Grok keeps its sessions, and what the names of files and folders tell.
+//! Finds Grok's sessions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     vec![home.join("sessions")]
 }
 
-/// The files of a session that are read.
+/// The kinds of files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrokFile {
     Updates,
     Chat,
     Summary,
-    /// What a session keeps of a subagent it started.
+    /// A session's record of a subagent it started.
     Subagent,
 }
 
 impl GrokFile {
-    /// Returns what the file at `path` is to a session, if anything.
+    /// Returns the kind of the file at `path`, if it is one of a session's.
     ///
-    /// Only the path's end counts, so it does not matter whether a root is Grok's home, its
-    /// `sessions`, or any folder that session directories were copied to.
+    /// Only the end of the path counts, so a root may be Grok's home, its `sessions`, or any folder
+    /// that session directories were copied to.
     pub fn at(path: &Path) -> Option<Self> {
         let session = path.parent()?;
         match path.file_name()?.to_str()? {
@@ -42,7 +42,7 @@ impl GrokFile {
         }
     }
 
-    /// Returns how to read a file that is known to be Grok's, whatever it is called.
+    /// Returns the kind of a file that is known to be Grok's, whatever its name.
     pub fn named(path: &Path, format: SourceFormat) -> Self {
         let name = file_name(path);
         if name.ends_with("chat_history.jsonl") {
@@ -67,7 +67,7 @@ impl GrokFile {
     }
 }
 
-/// Says whether a text of unknown origin starts like one of the files.
+/// Says whether a text starts like one of these files.
 pub fn recognises(head: &str) -> bool {
     let has = |key: &str| head.contains(key);
     let update = has("\"sessionUpdate\"") && has("\"sessionId\"");
@@ -76,15 +76,15 @@ pub fn recognises(head: &str) -> bool {
     update || chat || summary
 }
 
-/// What a file's path says of its session.
+/// The session that the path of a file names.
 #[derive(Clone, Debug, Default)]
 pub struct GrokLocation {
-    /// The session's directory is named by its id.
+    /// The session's id is the name of its directory.
     pub session: String,
     pub cwd: Option<String>,
-    /// The log lies beside the file, and tells all that the other files tell.
+    /// The log is in the same directory and contains everything that the other files do.
     pub has_log: bool,
-    /// Another session's tool call started this one, so its prompts are a model's.
+    /// Another session started this one with a tool call, so a model wrote its prompts.
     pub is_subagent: bool,
 }
 
@@ -103,8 +103,8 @@ impl GrokLocation {
     }
 }
 
-/// Returns the working directory that a folder of sessions stands for: its name decoded, or,
-/// where that would have been too long for a name, what its `.cwd` file says.
+/// Returns the working directory of a folder of sessions: its decoded name or, where that would be
+/// too long for a name, the content of its `.cwd` file.
 fn decode_cwd(folder: &Path) -> Option<String> {
     percent_decode_name(file_name(folder))
         .filter(|path| is_absolute(path))
@@ -123,8 +123,8 @@ fn percent_decode_name(name: &str) -> Option<String> {
     String::from_utf8(percent_decode(name)).ok()
 }
 
-/// Says whether a directory is a session's: by its own name, or by the name of the folder it
-/// lies in, since ids may be chosen freely.
+/// Says whether a directory is a session's, by its own name or by that of its parent, because users
+/// may choose session ids.
 fn is_session(directory: &Path) -> bool {
     is_uuid(file_name(directory)) || directory.parent().is_some_and(is_workspace)
 }

@@ -1,4 +1,4 @@
-//! The small updates: compaction, rewinding, models, titles, errors.
+//! Reads the small updates: compaction, rewinding, models, titles, errors.
 
 use memory::{Block, Boundary, Flavor, LogEntry, Origin, Role, SessionPatch, Title, TitleRank};
 
@@ -7,7 +7,7 @@ use super::session::{CompactionProgress, GrokSession, session_id};
 use super::wire::News;
 use crate::ParseOutput;
 
-/// The kinds that [`Session::news`] reads.
+/// The kinds that [`GrokSession::read_notice`] reads.
 pub const NOTICE_KINDS: &[&str] = &[
     "auto_compact_cancelled",
     "auto_compact_completed",
@@ -24,8 +24,8 @@ pub const NOTICE_KINDS: &[&str] = &[
     "session_summary_generated",
 ];
 
-/// Kinds that say nothing to remember, or say again what another entry says: a plan repeats the
-/// arguments of the tool that made it, a finished subagent its result.
+/// Kinds without content, or with content that another entry repeats: a plan repeats the arguments
+/// of the tool that made it, a finished subagent its result.
 pub const IGNORED_KINDS: &[&str] = &[
     "auto_continue_completed",
     "auto_recovery_started",
@@ -85,7 +85,7 @@ impl GrokSession {
             "auto_compact_started" => {
                 self.state.compaction = CompactionProgress {
                     tokens_before: news.tokens_used,
-                    // Compacting by hand is logged alike, but for another reason.
+                    // A manual compaction is logged in the same way, with another reason.
                     full: news
                         .reason
                         .as_deref()
@@ -110,7 +110,8 @@ impl GrokSession {
                 self.emit_error(news.error.as_deref(), mark, out);
             }
             "rewind_marker" => {
-                // What was said before stays said; the note tells why the talk starts over.
+                // The messages before the rewind stay; the note explains why the conversation
+                // starts over.
                 let prompt = news.target_prompt_index.unwrap_or_default();
                 let note = Block::Text(format!("rewound to prompt {prompt}"));
                 self.emit_block(mark, "", (Role::System, Origin::Harness), note, out);
@@ -123,7 +124,7 @@ impl GrokSession {
                 self.emit_title(title, title_rank, mark, out);
             }
             "session_recap" => self.emit_summary(news.summary.as_deref(), mark, out),
-            // While it is still trying, nothing has failed.
+            // Nothing has failed while Grok still retries.
             "retry_state" if news.kind.as_deref() == Some("retrying") => {}
             _ => {
                 let texts = [&news.error, &news.message, &news.reason];

@@ -1,4 +1,4 @@
-//! A session while its log is read: what the next reader must know, and how entries are named.
+//! The state of a session while its log is read, and how it makes entries.
 
 use std::collections::VecDeque;
 
@@ -20,22 +20,22 @@ pub struct GrokSession {
     pub state: GrokReaderState,
 }
 
-/// What the next reader must know.
+/// The state that the next reader of the log needs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GrokReaderState {
-    /// The session whose directory has been told.
+    /// The session whose folder has been emitted.
     introduced: Option<String>,
     model: Option<String>,
     chain: IdChain,
     pub calls: OpenCalls,
     pub announced: VecDeque<AnnouncedCall>,
-    /// Calls whose result was read; later news of them repeats it.
+    /// Calls whose result has been read; later updates repeat it.
     pub finished: VecDeque<CallId>,
     pub compaction: CompactionProgress,
 }
 
-/// A call seen without its arguments, and what its first line said of it.
+/// A call whose arguments have not come yet.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AnnouncedCall {
     pub call: CallId,
@@ -43,22 +43,22 @@ pub struct AnnouncedCall {
     pub path: Option<String>,
 }
 
-/// How far a compaction has come: its start, its checkpoint and its end are separate lines.
+/// The progress of a compaction, whose start, checkpoint and end are separate lines.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompactionProgress {
     pub tokens_before: Option<u64>,
-    /// It was started because the context was full.
+    /// The compaction was started because the context was full.
     pub full: bool,
-    /// Its boundary has been told.
+    /// The boundary has been emitted.
     pub told: bool,
 }
 
 impl GrokSession {
-    /// Emits a message that is whole.
+    /// Emits a complete message.
     pub fn emit_pending(&mut self, mut pending: PendingMessage, out: &mut ParseOutput) {
         let (role, origin) = match pending.speaker {
-            // It was written by the model whose tool call started the session.
+            // The model that started the subagent wrote the prompt.
             GrokSpeaker::User if self.location.is_subagent => (Role::User, Origin::Harness),
             GrokSpeaker::User => {
                 let reason = pending.synthetic_reason.as_deref();
@@ -76,7 +76,7 @@ impl GrokSession {
         self.emit_message(&pending.mark, "", role, origin, pending.blocks, out);
     }
 
-    /// Emits a message of one block. `part` tells the messages of one line apart.
+    /// Emits a message of one block. `part` distinguishes the messages of one line.
     pub fn emit_block(
         &mut self,
         mark: &GrokPosition,
@@ -121,7 +121,7 @@ impl GrokSession {
         }
     }
 
-    /// Says of the session what is new: where it works, and with which model.
+    /// Emits the session's folder and model if they are new.
     pub fn emit_session_changes(
         &mut self,
         mark: &GrokPosition,
@@ -151,7 +151,7 @@ pub fn session_id(mark: &GrokPosition) -> SessionId {
     SessionId::of(Flavor::Grok, &mark.session)
 }
 
-/// Returns what names a block where the log gives no ids.
+/// Returns the text that a block contributes to an id where the log has none.
 pub fn block_key(block: &Block) -> &str {
     match block {
         Block::Text(text) | Block::Thinking(text) | Block::Summary(text) | Block::Error(text) => {

@@ -1,4 +1,5 @@
-//! `summary.json` and `subagents/<child>/meta.json`: what Grok knows of a session as a whole.
+//! Reads `summary.json` and `subagents/<child>/meta.json`: what Grok records about a session as a
+//! whole.
 
 use std::borrow::Cow;
 
@@ -88,7 +89,7 @@ fn title(summary: &wire::Summary<'_>) -> Option<Title> {
         .or_else(|| given(&summary.session_summary, TitleRank::Summary))
 }
 
-/// Reads what a session keeps of a subagent; it is the only link between the two.
+/// Reads a session's record of a subagent, the only link between the two.
 #[derive(Debug)]
 pub struct GrokSubagentReader;
 
@@ -102,7 +103,7 @@ impl LogReader for GrokSubagentReader {
     }
 }
 
-/// Returns what is said of a subagent's session, whose id is also the subagent's.
+/// Returns the patch for a subagent's session, whose id is also the subagent's.
 pub fn subagent_patch(subagent: &wire::Subagent<'_>) -> Option<SessionPatch> {
     let child = subagent
         .child_session_id

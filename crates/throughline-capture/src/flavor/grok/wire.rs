@@ -1,5 +1,5 @@
-//! Grok's JSON, as it is written. Fields of the agent protocol are in camel case, xAI's own in
-//! snake case; both kinds stand in the same log.
+//! Mirrors Grok's JSON. Fields of the agent protocol are in camel case, xAI's own in snake case;
+//! the same log contains both.
 
 mod chat;
 mod summary;
@@ -14,7 +14,7 @@ pub use self::chat::{BackendCall, ChatCall, ChatLine};
 pub use self::summary::{Subagent, Summary};
 use crate::time::Time;
 
-/// A line of `updates.jsonl`. The oldest have no envelope: they are the bare notification.
+/// A line of `updates.jsonl`. The oldest lines are bare notifications without an envelope.
 #[derive(Deserialize)]
 pub struct Line<'a> {
     #[serde(default)]
@@ -45,7 +45,7 @@ impl<'a> Line<'a> {
 pub struct Notification<'a> {
     #[serde(borrow, rename = "sessionId")]
     pub session: Option<Cow<'a, str>>,
-    /// Read once its kind is known, so that an unknown kind may have any fields.
+    /// Raw until the kind is known, because an unknown kind may have any fields.
     #[serde(borrow)]
     pub update: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
@@ -60,7 +60,7 @@ pub struct Meta<'a> {
     pub agent_timestamp_ms: Time,
     #[serde(borrow)]
     pub prompt_id: Option<Cow<'a, str>>,
-    /// When the model's response began; all updates that come of one response share it.
+    /// The start of the model's response, which all its updates share.
     pub stream_start_ms: Option<u64>,
     pub is_replay: Option<bool>,
     #[serde(rename = "x.ai/titleIsManual")]
@@ -73,7 +73,7 @@ pub struct Kind<'a> {
     pub kind: Cow<'a, str>,
 }
 
-/// A piece of what somebody says.
+/// A chunk of a message.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Chunk<'a> {
@@ -119,7 +119,7 @@ pub struct Resource<'a> {
     pub uri: Option<Cow<'a, str>>,
 }
 
-/// A tool call, or news of one.
+/// A tool call, or an update of one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tool<'a> {
@@ -175,7 +175,7 @@ pub struct Part<'a> {
     pub new_text: Option<Cow<'a, str>>,
 }
 
-/// What we know of the tools' own outputs. Every tool has its own shape.
+/// The known fields of tools' own outputs. Every tool has its own shape.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct Output<'a> {
@@ -187,7 +187,7 @@ pub struct Output<'a> {
     pub timed_out: Option<bool>,
     #[serde(borrow, rename = "EditsApplied")]
     pub edits: Option<Edits<'a>>,
-    /// Bytes of a command's output, or what a tool of an MCP server returned.
+    /// The bytes of a command's output, or the result of an MCP server's tool.
     #[serde(borrow)]
     pub output: Option<&'a RawValue>,
 }
@@ -206,7 +206,8 @@ pub struct TurnCompleted<'a> {
     pub stop_reason: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub agent_result: Option<Cow<'a, str>>,
-    /// The bill of this prompt, not of the session so far: [`Spent`] and [`SpentByModel`] in one.
+    /// The usage of this prompt, not of the whole session: [`Spent`] and [`SpentByModel`] in one
+    /// object.
     #[serde(borrow)]
     pub usage: Option<&'a RawValue>,
 }
@@ -223,7 +224,7 @@ pub struct SpentByModel<'a> {
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Spent {
-    /// Includes what was read from and written to the cache.
+    /// Includes cache reads and writes.
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub cached_read_tokens: u64,
@@ -233,7 +234,7 @@ pub struct Spent {
     pub cost_is_partial: bool,
 }
 
-/// The fields of xAI's small updates that we read. None of them means two things.
+/// The fields of xAI's small updates that are read. No field has two meanings.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct News<'a> {

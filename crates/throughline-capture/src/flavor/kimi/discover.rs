@@ -1,4 +1,4 @@
-//! Where Kimi keeps its sessions, and what the names of files and folders tell.
+//! Finds Kimi's sessions.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,7 +10,7 @@ use super::wire;
 use crate::flavor::names::file_name;
 use crate::{AgentEnv, SourceFormat};
 
-/// Returns the folders of all sessions, of the newer program and the older.
+/// Returns the folders of sessions of Kimi Code and of the older Kimi CLI.
 pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let folder = |variable: &str, default: &str| {
         let home = env.folder_variable(variable);
@@ -29,17 +29,17 @@ pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     match relative.file_name()?.to_str()? {
         "wire.jsonl" => Some(SourceFormat::Lines),
         "state.json" if folder.starts_with("session_") => Some(SourceFormat::Document),
-        // A folder named after Kimi may hold copies of logs under any name.
+        // A folder named `kimi` may contain copies of logs under any name.
         file if folder == "kimi" && file.ends_with(".jsonl") => Some(SourceFormat::Lines),
         _ => None,
     }
 }
 
-/// What a log's path says of its session.
+/// The session that the path of a log names.
 #[derive(Clone, Debug)]
 pub struct KimiLocation {
     pub session: SessionId,
-    /// Of an agent that another agent started.
+    /// The session of the agent that started this one.
     pub parent: Option<SessionId>,
     pub cwd: Option<String>,
 }
@@ -77,7 +77,7 @@ impl KimiLocation {
     }
 }
 
-/// Returns the name of an agent's conversation: the main one's is the session's.
+/// Returns the session id of an agent; the main agent has the session's own id.
 pub fn session_id(directory: &str, agent: &str) -> SessionId {
     match agent {
         "main" => SessionId::of(Flavor::Kimi, directory),

@@ -1,12 +1,12 @@
 //! Kimi Code, and the Kimi CLI before it.
 //!
 //! A session is a directory, `sessions/<workspace>/<session>/`, with a log for each of its agents:
-//! `agents/<agent>/wire.jsonl`. [`discover`] finds it, [`log`] reads its lines, [`prompt`] tells who
-//! is behind a prompt, [`session_file`] reads what `state.json` says of the session, and [`wire`] mirrors
-//! their JSON. [`legacy`] reads the lines of the older program.
+//! `agents/<agent>/wire.jsonl`. [`discover`] finds it, [`log`] reads its lines, [`prompt`] finds
+//! the author of a prompt, [`session_file`] reads `state.json`, and [`wire`] mirrors the JSON.
+//! [`legacy`] reads the lines of the older program.
 //!
-//! Deliberately unread: requests and tool tables, which are traces of what was sent; injected
-//! reminders; and the copies of prompts that `context.append_message` keeps.
+//! Deliberately unread: requests and tool tables, which repeat what was sent; injected reminders;
+//! and the copies of prompts in `context.append_message`.
 
 mod discover;
 mod legacy;

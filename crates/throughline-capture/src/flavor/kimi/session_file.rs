@@ -1,4 +1,4 @@
-//! `state.json`: what a session is called and where it works.
+//! Reads `state.json`: the title, folder and agents of a session.
 
 use std::path::PathBuf;
 

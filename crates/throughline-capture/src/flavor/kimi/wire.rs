@@ -1,4 +1,4 @@
-//! The lines of a log, as Kimi writes them. A field of another type is as if absent.
+//! Mirrors the lines of a log. A field of another type than expected reads as absent.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct Line<'a> {
     pub kind: Text<'a>,
     pub time: Time,
     pub created_at: Time,
-    /// The older program's time.
+    /// The time in the Kimi CLI's lines.
     pub timestamp: Time,
     #[serde(borrow)]
     pub input: Option<&'a RawValue>,
@@ -54,7 +54,7 @@ pub struct Environment<'a> {
     pub cwd: Text<'a>,
 }
 
-/// Who is behind a prompt.
+/// The author of a prompt.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Origin<'a> {
@@ -94,7 +94,7 @@ pub struct Part<'a> {
     pub think: Text<'a>,
 }
 
-/// A step of the model's, as it happens.
+/// An event of the model's current step.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Event<'a> {
@@ -171,7 +171,7 @@ pub struct Agent<'a> {
     pub parent_agent_id: Text<'a>,
 }
 
-/// A line's message in the older program.
+/// The message of a line of the Kimi CLI.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Legacy<'a> {
@@ -210,7 +210,7 @@ pub struct Function<'a> {
     pub arguments: Text<'a>,
 }
 
-/// Returns the text of a field that is a text or a list of parts.
+/// Returns the text of a field, which is a text or a list of parts.
 pub fn text(json: Option<&RawValue>) -> String {
     let Some(json) = json else {
         return String::new();

@@ -1,4 +1,4 @@
-//! Where opencode keeps its sessions, and what the names of files and folders tell.
+//! Finds opencode's sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use store::foreign::ForeignDatabase;
 use crate::flavor::database_cache::DatabaseCache;
 use crate::{AgentEnv, SourceFormat};
 
-/// opencode asks for the XDG folder on every system.
+/// Returns opencode's folders; it uses the XDG data folder on every system.
 pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let data = env
         .folder_or_home("XDG_DATA_HOME", ".local/share")
@@ -18,7 +18,8 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     std::iter::once(data).chain(named).collect()
 }
 
-/// Returns the folder that a session works in, from its own file: messages and parts lie apart.
+/// Returns the working directory of a session from its own file, since the files of messages and
+/// parts do not contain it.
 pub fn session_folder(path: &Path, session: &str) -> Option<String> {
     let mut above = path.ancestors();
     let storage = above.find(|folder| folder.file_name().is_some_and(|name| name == "storage"))?;
@@ -31,7 +32,7 @@ pub fn session_folder(path: &Path, session: &str) -> Option<String> {
     })
 }
 
-/// The files that are read.
+/// The kinds of files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpencodeFile {
     Database,
@@ -69,8 +70,7 @@ impl OpencodeFile {
     }
 }
 
-/// Says whether a file is from before the database and was taken over into it: opencode leaves
-/// the old ones behind.
+/// Says whether a file was migrated to the database: opencode leaves the old files behind.
 pub fn is_migrated(path: &Path) -> bool {
     let storage = path
         .ancestors()
@@ -93,7 +93,7 @@ fn has_sessions(path: PathBuf) -> bool {
     SESSIONS_CACHE.query(path, load, |has_sessions| *has_sessions)
 }
 
-/// Says whether a text of unknown origin starts like one of the files.
+/// Says whether a text starts like one of these files.
 pub fn recognises(head: &str) -> bool {
     let has = |key: &str| head.contains(key);
     let export = is_export(head);
@@ -101,7 +101,7 @@ pub fn recognises(head: &str) -> bool {
     head.starts_with("SQLite format 3") || export || stored || has("\"projectID\"")
 }
 
-/// Says whether the head of a file is that of a session that `opencode export` wrote.
+/// Says whether the head of a file is that of a session written by `opencode export`.
 pub fn is_export(head: &str) -> bool {
     head.trim_start().starts_with('{')
         && head.contains("\"info\"")

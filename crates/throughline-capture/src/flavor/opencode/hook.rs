@@ -1,5 +1,5 @@
-//! opencode has no hooks but plugins. Ours is a shim that speaks a small protocol of our own; see
-//! `docs/HOOKS.md`.
+//! opencode has plugins instead of hooks. Our plugin is a shim that uses a small protocol of its
+//! own; see `docs/HOOKS.md`.
 
 use memory::Flavor;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! opencode's JSON, as far as it is read. The database keeps a row's ids in its columns, files
-//! and exports keep them in the object.
+//! Mirrors opencode's JSON, as far as it is read. The database has ids in columns, files and
+//! exports have them in the object.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -60,9 +60,9 @@ pub struct Message<'a> {
     pub tokens: Lenient<Tokens>,
     pub cost: Lenient<f64>,
     pub error: Lenient<Failure>,
-    /// `true` on an assistant's message that sums up; an object on a user's.
+    /// `true` on an assistant message that is a summary; an object on a user message.
     pub summary: Lenient<bool>,
-    /// The first releases kept the parts inside.
+    /// The first releases had the parts inside the message.
     #[serde(borrow)]
     pub parts: Lenient<Vec<&'a RawValue>>,
 }
@@ -132,7 +132,7 @@ pub struct Part<'a> {
     pub error: Lenient<Failure>,
 }
 
-/// How far a tool call has come.
+/// The state of a tool call.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub struct State<'a> {
@@ -151,7 +151,7 @@ pub struct Metadata {
     pub exit: Lenient<i64>,
 }
 
-/// What `opencode export` prints.
+/// The document that `opencode export` prints.
 #[derive(Deserialize)]
 pub struct Export<'a> {
     pub info: Session,

@@ -1,4 +1,4 @@
-//! Where Pi keeps its sessions, and what the name of a file tells.
+//! Finds Pi's sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,8 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     roots
 }
 
-/// Returns how a file is read: sessions are called `<time>_<id>.jsonl`, and a folder named after
-/// Pi may hold copies under any name.
+/// Returns how to read a file. Sessions are named `<time>_<id>.jsonl`, and a folder named `pi` may
+/// contain copies under any name.
 pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let stem = relative.file_name()?.to_str()?.strip_suffix(".jsonl")?;
     let named = stem.split_once('_').is_some_and(|(time, id)| {
@@ -29,7 +29,7 @@ pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     (named || ours).then_some(SourceFormat::Lines)
 }
 
-/// Says whether a text of unknown origin starts like a session.
+/// Says whether a text starts like a session.
 pub fn recognises(head: &str) -> bool {
     let head = head.trim_start_matches('\u{feff}').trim_start();
     let first = head.lines().next().unwrap_or_default();
@@ -38,7 +38,7 @@ pub fn recognises(head: &str) -> bool {
         && first.contains("\"cwd\":")
 }
 
-/// Returns the id in the name of a session's file.
+/// Returns the session id in a file's name.
 pub fn session_in_name(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = name.strip_suffix(".jsonl").unwrap_or(name);

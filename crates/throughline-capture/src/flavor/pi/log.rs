@@ -1,4 +1,4 @@
-//! Lines of a session to entries.
+//! Turns the lines of a session into entries.
 
 use memory::{
     Block, Boundary, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId,
@@ -14,7 +14,7 @@ use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 /// Reads one session.
 #[derive(Debug)]
 pub struct PiLogReader {
-    /// The session that the file's name speaks of, should the header be lost.
+    /// The session in the file's name, in case the header is missing.
     named: String,
     pub(super) state: PiReaderState,
 }
@@ -24,7 +24,7 @@ pub struct PiLogReader {
 pub struct PiReaderState {
     session: Option<String>,
     cwd: Option<String>,
-    /// Names the entries of version 1, which have no ids.
+    /// Derives the ids of version 1, which has none.
     chain: IdChain,
     pub calls: OpenCalls,
     titled: bool,
@@ -35,7 +35,7 @@ impl PiLogReader {
         let path = source.path.to_string_lossy();
         Self {
             named: discover::session_in_name(&path).to_owned(),
-            // A state that we cannot read is one of another version: the names stay the same.
+            // Reading starts over if the state cannot be parsed; ids stay the same.
             state: load_state(state),
         }
     }
@@ -117,7 +117,7 @@ impl PiLogReader {
         push_message(message, blocks, out);
     }
 
-    /// A branch was left, and its summary taken along.
+    /// Emits the summary of a branch that was left.
     pub(super) fn emit_branch_summary(
         &mut self,
         number: u64,
@@ -130,7 +130,7 @@ impl PiLogReader {
         push_message(message, blocks, out);
     }
 
-    /// Gives a session its first prompt as a title, once.
+    /// Emits the first prompt as the session's title.
     pub(super) fn emit_first_title(&mut self, prompt: &str, out: &mut ParseOutput) {
         if !self.state.titled {
             self.state.titled = true;
@@ -146,8 +146,8 @@ impl PiLogReader {
         }));
     }
 
-    /// Returns a message without its blocks. It is called once for each entry that has something
-    /// to say, since the chain moves on.
+    /// Returns a message without blocks. It must be called once per entry, because it advances the
+    /// chain of ids.
     pub(super) fn new_message(
         &mut self,
         number: u64,
@@ -159,7 +159,7 @@ impl PiLogReader {
         let id = match line.id.get() {
             Some(id) => MessageId::new(id),
             None => {
-                // A branch copies its entries with their times, while many sessions begin with
+                // A branch copies entries with their times, while unrelated sessions may begin with
                 // the same words.
                 let time = line.timestamp.0.map(|at| at.as_millisecond().to_string());
                 let mut parts = vec![line.kind.as_str(), time.as_deref().unwrap_or_default()];
@@ -187,7 +187,7 @@ impl PiLogReader {
     }
 }
 
-/// Emits a message that says something.
+/// Emits a message unless it is empty.
 pub fn push_message(message: Message, blocks: Vec<Block>, out: &mut ParseOutput) {
     if !blocks.is_empty() {
         out.push(LogEntry::Message(Message { blocks, ..message }));

@@ -1,4 +1,4 @@
-//! The lines of a session, as Pi writes them. A field of another type is as if absent.
+//! Mirrors the lines of a session. A field of another type than expected reads as absent.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,13 +12,13 @@ use crate::time::Time;
 pub struct Line<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
-    /// The session's in the header, else the entry's; absent in version 1.
+    /// The session's id in the header, otherwise the entry's; absent in version 1.
     #[serde(borrow)]
     pub id: Text<'a>,
     pub timestamp: Time,
     #[serde(borrow)]
     pub cwd: Text<'a>,
-    /// The file of the session that this one was forked from.
+    /// The file of the session that this one is a fork of.
     #[serde(borrow, rename = "parentSession", alias = "branchedFrom")]
     pub parent_session: Text<'a>,
     #[serde(borrow, rename = "modelId")]
@@ -58,7 +58,7 @@ pub struct Message<'a> {
     pub tool_name: Text<'a>,
     #[serde(rename = "isError")]
     pub is_error: Option<bool>,
-    /// Of a command that the user ran.
+    /// Used by a command that the user ran.
     #[serde(borrow)]
     pub command: Text<'a>,
     #[serde(borrow)]

@@ -1,4 +1,4 @@
-//! Where Qwen Code keeps its logs.
+//! Finds Qwen Code's logs.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub fn is_log(path: &Path) -> bool {
         return false;
     }
     match folder {
-        // Gemini's are called sessions.
+        // Gemini's logs are named `session-…`.
         "chats" => !file.starts_with("session-"),
         "qwen" | ".qwen" => true,
         _ => above == "subagents" && file.starts_with("agent-"),
@@ -37,7 +37,7 @@ pub fn recognises(head: &str) -> bool {
         && (has("\"parts\"") || has("\"systemPayload\""))
 }
 
-/// Returns the session that a path names; the records know better.
+/// Returns the session that a path names; the records may name another, which then counts.
 pub fn session_of(path: &Path) -> String {
     path.file_stem()
         .unwrap_or_default()

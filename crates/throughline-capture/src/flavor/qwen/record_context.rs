@@ -1,4 +1,4 @@
-//! A record, and the entries that are made of it.
+//! Makes entries from a record.
 
 use memory::{
     Block, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title,
@@ -8,7 +8,7 @@ use memory::{
 use super::wire::{Record, Tokens};
 use crate::ParseOutput;
 
-/// A record, and what its entries share.
+/// A record and the values that all its entries share.
 pub struct RecordContext<'a> {
     pub session: SessionId,
     pub name: MessageId,

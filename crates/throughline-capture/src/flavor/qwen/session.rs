@@ -1,4 +1,4 @@
-//! A session while its records are read: what the next reader must know, and how they are named.
+//! The state of a session while its records are read.
 
 use memory::{
     Flavor, IdChain, LogEntry, MessageId, SessionId, SessionKind, SessionPatch, Title, TitleRank,
@@ -9,16 +9,16 @@ use super::wire::Record;
 use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
-/// What the next reader must know.
+/// The state that the next reader of the log needs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QwenReaderState {
-    /// What was last told of the session.
+    /// The last emitted values of the session.
     told: ReportedSession,
     pub titled: bool,
     chain: IdChain,
     pub calls: OpenCalls,
-    /// A record may stand on several lines: its name, and how many of them were read.
+    /// The last record and how many of its lines were read; a record may span several.
     last: Option<(String, u32)>,
 }
 
@@ -33,7 +33,7 @@ struct ReportedSession {
 }
 
 impl QwenReaderState {
-    /// Says of the session what is new.
+    /// Emits the values of the session that changed.
     pub fn emit_session_changes(&mut self, id: &SessionId, record: &Record, out: &mut ParseOutput) {
         let known = &self.told;
         let is_new = known.session != id.as_str();
@@ -89,7 +89,8 @@ impl QwenReaderState {
     }
 }
 
-/// Returns the session of a record; `file` is its name for records that do not say.
+/// Returns the session of a record; `file` is the session in the file's name, for records that do
+/// not name one.
 pub fn session_id(record: &Record, file: &str) -> SessionId {
     let session = record.session_id.as_deref().unwrap_or(file);
     match subagent_of(record) {
@@ -98,7 +99,7 @@ pub fn session_id(record: &Record, file: &str) -> SessionId {
     }
 }
 
-/// Returns the subagent that a record is of.
+/// Returns the subagent of a record.
 pub fn subagent_of(record: &Record) -> Option<&str> {
     record
         .agent_id

@@ -1,4 +1,4 @@
-//! Roo Code, which began as a copy of Cline and keeps its tasks alike.
+//! Roo Code, which began as a copy of Cline and stores its tasks in the same format.
 
 #[cfg(test)]
 mod tests;

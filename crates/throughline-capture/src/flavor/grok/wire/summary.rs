@@ -1,4 +1,4 @@
-//! What Grok writes about sessions as wholes.
+//! Mirrors the files that describe a session as a whole.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::time::Time;
 
-/// A subagent, as the parent's log and its `subagents/<child>/meta.json` tell of it.
+/// A subagent, as in the parent's log and in `subagents/<child>/meta.json`.
 #[derive(Deserialize)]
 pub struct Subagent<'a> {
     #[serde(borrow)]
