@@ -10,16 +10,6 @@
 //! it, and [`scope`] decides what may be kept. [`hook`] reads what agents report while they run,
 //! and formats the answers.
 
-#![warn(unreachable_pub, let_underscore_drop)]
-#![cfg_attr(
-    not(test),
-    warn(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::await_holding_lock
-    )
-)]
-
 pub mod adapter;
 pub mod calls;
 pub mod conversation;

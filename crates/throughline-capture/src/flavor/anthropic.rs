@@ -12,7 +12,7 @@ use crate::json::Lenient;
 /// A block of any type; its `kind` says which of the other fields are used.
 #[derive(Debug, Deserialize, Default)]
 #[serde(default)]
-pub struct ContentBlock<'a> {
+pub(crate) struct ContentBlock<'a> {
     #[serde(rename = "type")]
     pub kind: Lenient<String>,
     pub text: Lenient<String>,
@@ -36,7 +36,7 @@ pub struct ContentBlock<'a> {
 
 #[derive(Debug, Deserialize, Default)]
 #[serde(default)]
-pub struct ImageSource {
+pub(crate) struct ImageSource {
     #[serde(alias = "mediaType")]
     pub media_type: Lenient<String>,
     pub data: Lenient<String>,
@@ -44,11 +44,11 @@ pub struct ImageSource {
 
 impl ContentBlock<'_> {
     /// Returns the arguments of a call as JSON text, or `default` if there are none.
-    pub fn input_or(&self, default: &str) -> String {
+    pub(crate) fn input_or(&self, default: &str) -> String {
         self.input.map_or(default, RawValue::get).to_owned()
     }
 
-    pub fn into_tool_use(self, call: CallId, default_input: &str) -> ToolUse {
+    pub(crate) fn into_tool_use(self, call: CallId, default_input: &str) -> ToolUse {
         ToolUse {
             call,
             input: self.input_or(default_input),
@@ -57,7 +57,7 @@ impl ContentBlock<'_> {
         }
     }
 
-    pub fn into_tool_result(self, call: Option<CallId>, content: String) -> ToolResult {
+    pub(crate) fn into_tool_result(self, call: Option<CallId>, content: String) -> ToolResult {
         ToolResult {
             call,
             tool: self.name.into_text(),

@@ -13,7 +13,7 @@ use store::foreign::ForeignDatabase;
 use crate::{Source, SourceFormat, tail};
 
 /// The content of one database, valid while the file stays the same.
-pub struct DatabaseCache<T>(Mutex<Option<CachedContent<T>>>);
+pub(crate) struct DatabaseCache<T>(Mutex<Option<CachedContent<T>>>);
 
 struct CachedContent<T> {
     path: PathBuf,
@@ -22,14 +22,14 @@ struct CachedContent<T> {
 }
 
 impl<T: Default> DatabaseCache<T> {
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(Mutex::new(None))
     }
 
     /// Applies `test` to what `load` finds in the database; false if there is no such file. A
     /// database that cannot be opened counts as empty here; the sweep reports the error when it
     /// reads the database for itself.
-    pub fn query(
+    pub(crate) fn query(
         &self,
         path: PathBuf,
         load: impl FnOnce(&ForeignDatabase) -> T,

@@ -9,11 +9,11 @@ use crate::json;
 
 /// A text, a part, or a list of both.
 #[derive(Debug, Default)]
-pub struct GeminiContent(pub Vec<GeminiPart>);
+pub(crate) struct GeminiContent(pub Vec<GeminiPart>);
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct GeminiPart {
+pub(crate) struct GeminiPart {
     #[serde(deserialize_with = "json::or_default")]
     pub text: Option<String>,
     /// The text is the model's reasoning.
@@ -29,7 +29,7 @@ pub struct GeminiPart {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
-pub struct FunctionCall {
+pub(crate) struct FunctionCall {
     #[serde(deserialize_with = "json::or_default")]
     pub id: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -39,7 +39,7 @@ pub struct FunctionCall {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
-pub struct FunctionResponse {
+pub(crate) struct FunctionResponse {
     #[serde(deserialize_with = "json::or_default")]
     pub id: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -49,7 +49,7 @@ pub struct FunctionResponse {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct InlineData {
+pub(crate) struct InlineData {
     #[serde(deserialize_with = "json::or_default")]
     mime_type: String,
     #[serde(deserialize_with = "json::or_default")]
@@ -82,12 +82,12 @@ fn part(piece: &RawValue) -> Option<GeminiPart> {
 
 impl GeminiContent {
     /// Returns the text without reasoning.
-    pub fn spoken_text(&self) -> String {
+    pub(crate) fn spoken_text(&self) -> String {
         let said = self.0.iter().filter(|part| !part.thought);
         said.filter_map(|part| part.text.as_deref()).collect()
     }
 
-    pub fn responses(&self) -> impl Iterator<Item = &FunctionResponse> + Clone {
+    pub(crate) fn responses(&self) -> impl Iterator<Item = &FunctionResponse> + Clone {
         self.0
             .iter()
             .filter_map(|part| part.function_response.as_ref())
@@ -96,7 +96,7 @@ impl GeminiContent {
 
 impl GeminiPart {
     /// Returns a text or an image as a block.
-    pub fn block(&self) -> Option<Block> {
+    pub(crate) fn block(&self) -> Option<Block> {
         if let Some(text) = self.text.as_ref().filter(|text| !text.is_empty()) {
             let block = if self.thought {
                 Block::Thinking
@@ -113,7 +113,7 @@ impl GeminiPart {
 }
 
 impl FunctionCall {
-    pub fn tool_use(&self) -> ToolUse {
+    pub(crate) fn tool_use(&self) -> ToolUse {
         ToolUse {
             call: CallId::new(self.id.as_deref().unwrap_or_default()),
             tool: self.name.clone(),
@@ -129,14 +129,14 @@ impl FunctionCall {
 
 /// A tool's result.
 #[derive(Debug, Default, PartialEq)]
-pub struct ToolAnswer {
+pub(crate) struct ToolAnswer {
     pub text: String,
     pub is_error: bool,
     pub exit_code: Option<i64>,
 }
 
 impl FunctionResponse {
-    pub fn answer(&self) -> ToolAnswer {
+    pub(crate) fn answer(&self) -> ToolAnswer {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]
         struct Response {
@@ -163,7 +163,7 @@ impl FunctionResponse {
 }
 
 /// Returns the change that a tool shows to the user, without the header of its diff.
-pub fn displayed_change(display: &RawValue, path: Option<&str>) -> Option<FileModification> {
+pub(crate) fn displayed_change(display: &RawValue, path: Option<&str>) -> Option<FileModification> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct FileDiff {

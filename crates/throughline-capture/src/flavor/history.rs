@@ -22,7 +22,7 @@ const RECOVERED_TITLE: &str = "recovered prompts";
 
 /// A prompt in a history.
 #[derive(Debug)]
-pub struct HistoryPrompt {
+pub(crate) struct HistoryPrompt {
     pub at: Timestamp,
     /// The agent's own id of the session, or a generated one.
     pub session: String,
@@ -33,12 +33,12 @@ pub struct HistoryPrompt {
 }
 
 /// The format of one agent's history.
-pub trait HistoryFormat: Send {
+pub(crate) trait HistoryFormat: Send {
     fn parse_prompt(&mut self, object: &str) -> serde_json::Result<Option<HistoryPrompt>>;
 }
 
 /// Reads a history of prompts.
-pub struct HistoryReader<P> {
+pub(crate) struct HistoryReader<P> {
     flavor: Flavor,
     format: P,
     settled_before: Option<Timestamp>,
@@ -47,7 +47,7 @@ pub struct HistoryReader<P> {
 }
 
 impl<P: HistoryFormat> HistoryReader<P> {
-    pub fn new(source: &Source, format: P) -> Self {
+    pub(crate) fn new(source: &Source, format: P) -> Self {
         let written = std::fs::metadata(&source.path).and_then(|file| file.modified());
         let written = written.ok().and_then(|time| Timestamp::try_from(time).ok());
         Self {

@@ -3,10 +3,10 @@
 use memory::{CallId, ToolUse};
 
 /// The name given to the tool that applies the proposed changes.
-pub const TOOL: &str = "edit";
+pub(crate) const TOOL: &str = "edit";
 
 /// Returns the proposed changes as tool calls; the id of a call is the path of the file it changes.
-pub fn proposed_edits(answer: &str) -> Vec<ToolUse> {
+pub(crate) fn proposed_edits(answer: &str) -> Vec<ToolUse> {
     let lines: Vec<&str> = answer.lines().map(str::trim_end).collect();
     let mut edits: Vec<AiderEdit> = Vec::new();
     let mut at = 0;

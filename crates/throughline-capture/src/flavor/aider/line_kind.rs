@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// The author of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum AiderSpeaker {
+pub(crate) enum AiderSpeaker {
     User,
     Model,
     #[default]
@@ -17,7 +17,7 @@ pub enum AiderSpeaker {
 
 /// The kind of a line, and its text without the leading mark.
 #[derive(Debug, PartialEq, Eq)]
-pub enum AiderLine<'a> {
+pub(crate) enum AiderLine<'a> {
     /// The header of a run, with its local start time.
     RunStart(&'a str),
     Text(AiderSpeaker, &'a str),
@@ -28,7 +28,7 @@ pub enum AiderLine<'a> {
 /// The properties of earlier lines on which the classification of a line depends.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct LineClassifier {
+pub(crate) struct LineClassifier {
     pub speaker: AiderSpeaker,
     /// The line before was empty.
     pub empty: bool,
@@ -39,7 +39,7 @@ pub struct LineClassifier {
 }
 
 impl LineClassifier {
-    pub fn classify<'a>(&mut self, line: &'a str) -> AiderLine<'a> {
+    pub(crate) fn classify<'a>(&mut self, line: &'a str) -> AiderLine<'a> {
         let line = line.trim_end_matches(['\n', '\r']);
         let hard = line.ends_with("  ");
         let mark = self.classify_marked(line, hard);
@@ -108,7 +108,7 @@ const HEADS: &[&str] = &[
 ];
 
 /// Returns the start time if this line is the header of a run.
-pub fn run_start(line: &str) -> Option<&str> {
+pub(crate) fn run_start(line: &str) -> Option<&str> {
     let at = line.strip_prefix("# aider chat started at ")?.trim_end();
     at.starts_with(|c: char| c.is_ascii_digit()).then_some(at)
 }

@@ -15,7 +15,7 @@ use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source};
 
 /// Reads one history file.
 #[derive(Debug)]
-pub struct AiderLogReader {
+pub(crate) struct AiderLogReader {
     /// The repository that contains the history file.
     cwd: Option<String>,
     state: AiderReaderState,
@@ -55,7 +55,7 @@ enum PassageKind {
 }
 
 impl AiderLogReader {
-    pub fn new(source: &Source, state: Option<&str>) -> Self {
+    pub(crate) fn new(source: &Source, state: Option<&str>) -> Self {
         let folder = source
             .path
             .parent()

@@ -26,7 +26,7 @@ use crate::{Adapter, AgentEnv, SourceFormat};
 
 const HISTORY: &str = ".aider.chat.history.md";
 
-pub const AIDER: Adapter = Adapter {
+pub(crate) const AIDER: Adapter = Adapter {
     flavor: Flavor::Aider,
     roots,
     claim,

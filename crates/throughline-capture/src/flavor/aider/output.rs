@@ -8,19 +8,19 @@ use crate::calls::OpenCalls;
 
 /// The content of a passage of output.
 #[derive(Debug, Default)]
-pub struct AiderOutput {
+pub(crate) struct AiderOutput {
     pub blocks: Vec<Block>,
     pub token_reports: Vec<TokenReport>,
 }
 
 #[derive(Debug, PartialEq)]
-pub struct TokenReport {
+pub(crate) struct TokenReport {
     pub usage: Usage,
     pub cost_usd: Option<f64>,
 }
 
 /// Reads a passage. A report of an applied change is joined to the answer that proposed it.
-pub fn parse_output(text: &str, calls: &mut OpenCalls) -> AiderOutput {
+pub(crate) fn parse_output(text: &str, calls: &mut OpenCalls) -> AiderOutput {
     let mut printed = AiderOutput::default();
     let mut output = String::new();
     let mut lines = text.lines().peekable();

@@ -2,7 +2,7 @@
 
 /// The origin of a text in the user's role.
 #[derive(Debug, PartialEq, Eq)]
-pub enum AiderPrompt {
+pub(crate) enum AiderPrompt {
     /// A person's words. Aider logs a command with words twice: as a command, then as the words
     /// alone.
     Words {
@@ -15,7 +15,7 @@ pub enum AiderPrompt {
     Empty,
 }
 
-pub fn classify(text: &str) -> AiderPrompt {
+pub(crate) fn classify(text: &str) -> AiderPrompt {
     let text = text.trim();
     if text.is_empty() || text == "<blank>" {
         return AiderPrompt::Empty;
@@ -82,7 +82,7 @@ fn is_failed_match(text: &str) -> bool {
 
 /// Says whether a line is a question of Aider's with its answer, such as `Run shell command?
 /// (Y)es/(N)o [Yes]: y`.
-pub fn is_answered_question(line: &str) -> bool {
+pub(crate) fn is_answered_question(line: &str) -> bool {
     let Some((question, answer)) = line.rsplit_once([' ', ':']) else {
         return false;
     };

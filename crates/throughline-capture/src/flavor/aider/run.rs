@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A run, as its header and Aider's announcements describe it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AiderRun {
+pub(crate) struct AiderRun {
     pub id: String,
     pub started: Option<Timestamp>,
     pub version: Option<String>,
@@ -20,16 +20,16 @@ pub struct AiderRun {
 }
 
 impl AiderRun {
-    pub fn session(&self) -> SessionId {
+    pub(crate) fn session(&self) -> SessionId {
         SessionId::of(Flavor::Aider, &self.id)
     }
 
-    pub fn patch(&self) -> SessionPatch {
+    pub(crate) fn patch(&self) -> SessionPatch {
         SessionPatch::new(self.session(), Flavor::Aider)
     }
 
     /// Returns the patch that introduces the run's session.
-    pub fn first_patch(&self, cwd: Option<String>) -> SessionPatch {
+    pub(crate) fn first_patch(&self, cwd: Option<String>) -> SessionPatch {
         SessionPatch {
             kind: self.automated.then_some(SessionKind::Automated),
             cwd,
@@ -41,7 +41,7 @@ impl AiderRun {
     }
 
     /// Reads a line that Aider prints about itself, and says whether it was one.
-    pub fn read_announcement(&mut self, line: &str) -> bool {
+    pub(crate) fn read_announcement(&mut self, line: &str) -> bool {
         if let Some(model) = model(line) {
             self.model = Some(model.to_owned());
             return true;
@@ -69,7 +69,7 @@ fn model(line: &str) -> Option<&str> {
 /// The first prompt is part of the run's id: the file has no ids of its own, several files may
 /// start a run in the same second, and a file may be moved or lose its beginning.
 #[derive(Clone, Debug)]
-pub struct RunHeader {
+pub(crate) struct RunHeader {
     pub run: AiderRun,
     started: String,
     hasher: blake3::Hasher,
@@ -78,7 +78,7 @@ pub struct RunHeader {
 
 impl RunHeader {
     /// `nth` is the number of runs that started in the same second before this one.
-    pub fn new(started: &str, nth: u32) -> Self {
+    pub(crate) fn new(started: &str, nth: u32) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(started.as_bytes());
         hasher.update(&nth.to_le_bytes());
@@ -94,7 +94,7 @@ impl RunHeader {
     }
 
     /// Reads a line above the first prompt.
-    pub fn add_line(&mut self, line: &str) {
+    pub(crate) fn add_line(&mut self, line: &str) {
         self.hasher.update(line.as_bytes());
         self.hasher.update(b"\n");
         if std::mem::take(&mut self.first) {
@@ -107,7 +107,7 @@ impl RunHeader {
     }
 
     /// Completes the run with its first prompt, which gives it its id.
-    pub fn finish(mut self, prompt: &str) -> AiderRun {
+    pub(crate) fn finish(mut self, prompt: &str) -> AiderRun {
         self.hasher.update(prompt.as_bytes());
         let hash = self.hasher.finalize().to_hex();
         let started = self.started.replace(' ', "T").replace(':', "-");

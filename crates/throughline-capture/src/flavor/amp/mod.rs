@@ -20,7 +20,7 @@ use memory::Flavor;
 use crate::flavor::vscode::EDITORS;
 use crate::{Adapter, AgentEnv, SourceFormat};
 
-pub const AMP: Adapter = Adapter {
+pub(crate) const AMP: Adapter = Adapter {
     flavor: Flavor::Amp,
     roots,
     claim,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::flavor::anthropic::ContentBlock;
 
 /// Returns a tool's result; `None` while the tool is running.
-pub fn tool_result(part: &ContentBlock<'_>) -> Option<ToolResult> {
+pub(crate) fn tool_result(part: &ContentBlock<'_>) -> Option<ToolResult> {
     let call = part.amp_tool_use_id.text().or(part.tool_use_id.text())?;
     let call = Some(CallId::new(call));
     let Some(run) = part.run else {

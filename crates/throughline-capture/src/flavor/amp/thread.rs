@@ -16,12 +16,12 @@ use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines};
 
 /// Reads one thread.
 #[derive(Debug)]
-pub struct AmpThreadReader {
+pub(crate) struct AmpThreadReader {
     named: String,
 }
 
 impl AmpThreadReader {
-    pub fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         let stem = source.path.file_stem().unwrap_or_default();
         Self {
             named: stem.to_string_lossy().into_owned(),

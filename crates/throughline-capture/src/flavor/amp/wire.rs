@@ -8,7 +8,7 @@ use crate::time::Time;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Thread<'a> {
+pub(crate) struct Thread<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     pub created: Time,
@@ -24,14 +24,14 @@ pub struct Thread<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Environment<'a> {
+pub(crate) struct Environment<'a> {
     #[serde(borrow)]
     pub initial: Initial<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Initial<'a> {
+pub(crate) struct Initial<'a> {
     #[serde(borrow)]
     pub trees: Vec<Tree<'a>>,
     #[serde(borrow)]
@@ -40,7 +40,7 @@ pub struct Initial<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Tree<'a> {
+pub(crate) struct Tree<'a> {
     #[serde(borrow)]
     pub uri: Text<'a>,
     #[serde(borrow)]
@@ -49,7 +49,7 @@ pub struct Tree<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Repository<'a> {
+pub(crate) struct Repository<'a> {
     #[serde(borrow)]
     pub url: Text<'a>,
     #[serde(borrow, rename = "ref")]
@@ -58,26 +58,26 @@ pub struct Repository<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Platform<'a> {
+pub(crate) struct Platform<'a> {
     #[serde(borrow)]
     pub client_version: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct ThreadMeta {
+pub(crate) struct ThreadMeta {
     pub traces: Vec<Trace>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Trace {
+pub(crate) struct Trace {
     pub end_time: Time,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub role: Text<'a>,
     /// A list of content blocks, or a text.
@@ -91,13 +91,13 @@ pub struct Message<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct MessageMeta {
+pub(crate) struct MessageMeta {
     pub sent_at: Time,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Usage<'a> {
+pub(crate) struct Usage<'a> {
     #[serde(borrow)]
     pub model: Text<'a>,
     pub input_tokens: Option<u64>,

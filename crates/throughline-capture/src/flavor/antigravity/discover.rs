@@ -9,7 +9,7 @@ use crate::flavor::names::file_name;
 const TRANSCRIPTS: &[&str] = &["transcript_full.jsonl", "transcript.jsonl", "overview.txt"];
 const PROGRAMS: &[&str] = &["antigravity", "antigravity-cli", "antigravity-ide"];
 
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let home = env.home.join(".gemini");
     PROGRAMS
         .iter()
@@ -17,7 +17,7 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
         .collect()
 }
 
-pub fn is_transcript(path: &Path) -> bool {
+pub(crate) fn is_transcript(path: &Path) -> bool {
     let file = file_name(path);
     let folder = path.parent().map_or("", file_name);
     let in_logs = folder == "logs" && conversation(path).is_some();
@@ -25,7 +25,7 @@ pub fn is_transcript(path: &Path) -> bool {
     in_logs && TRANSCRIPTS.contains(&file) || copied
 }
 
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     head.contains("\"step_index\"")
         && head.contains("\"created_at\"")
         && head.contains("\"source\"")
@@ -33,14 +33,14 @@ pub fn recognises(head: &str) -> bool {
 
 /// The conversation that the path of a transcript names.
 #[derive(Clone, Debug, Default)]
-pub struct AntigravityLocation {
+pub(crate) struct AntigravityLocation {
     pub session: String,
     /// A more complete transcript of the same conversation is in the same folder.
     pub superseded: bool,
 }
 
 impl AntigravityLocation {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let better = TRANSCRIPTS
             .iter()

@@ -18,7 +18,7 @@ use crate::{InputLine, LogReader, ParseOutput, lines};
 const TITLE_CHARS_MAX: usize = 200;
 
 #[derive(Debug)]
-pub struct AntigravityLogReader {
+pub(crate) struct AntigravityLogReader {
     location: AntigravityLocation,
     state: AntigravityReaderState,
 }
@@ -39,7 +39,7 @@ struct AntigravityReaderState {
 }
 
 impl AntigravityLogReader {
-    pub fn new(location: AntigravityLocation, state: Option<&str>) -> Self {
+    pub(crate) fn new(location: AntigravityLocation, state: Option<&str>) -> Self {
         Self {
             location,
             state: load_state(state),

@@ -18,7 +18,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const ANTIGRAVITY: Adapter = Adapter {
+pub(crate) const ANTIGRAVITY: Adapter = Adapter {
     flavor: Flavor::Antigravity,
     roots: discover::roots,
     claim: |root, relative| {

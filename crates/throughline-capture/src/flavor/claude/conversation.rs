@@ -17,7 +17,7 @@ use crate::json;
 use crate::{InputLine, ParseOutput, tools};
 
 impl ClaudeLogReader {
-    pub fn read_user(
+    pub(crate) fn read_user(
         &mut self,
         record: &Record<'_>,
         message: wire::Message<'_>,
@@ -55,7 +55,7 @@ impl ClaudeLogReader {
     }
 
     /// Emits the text of a user record as a message of its actual author.
-    pub fn emit_user_text(
+    pub(crate) fn emit_user_text(
         &mut self,
         spoken: Vec<wire::Block<'_>>,
         by: UserTurnAuthor,
@@ -135,7 +135,7 @@ impl ClaudeLogReader {
         log::push_message(message, out);
     }
 
-    pub fn read_assistant(
+    pub(crate) fn read_assistant(
         &mut self,
         record: &Record<'_>,
         message: wire::Message<'_>,
@@ -255,7 +255,7 @@ impl ClaudeLogReader {
 
 /// The author of a text in a user record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UserTurnAuthor {
+pub(crate) enum UserTurnAuthor {
     Person,
     /// The model that started a subagent.
     Model,

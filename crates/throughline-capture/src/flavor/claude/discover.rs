@@ -6,7 +6,7 @@ use crate::flavor::names::is_uuid;
 use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folders that contain the projects' folders, and the histories of prompts.
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     if let Some(list) = env
         .variables
         .get("CLAUDE_CONFIG_DIR")
@@ -32,7 +32,7 @@ fn home_roots(home: &Path) -> [PathBuf; 2] {
 
 const HISTORY: &str = "history.jsonl";
 
-pub fn is_history(path: &Path) -> bool {
+pub(crate) fn is_history(path: &Path) -> bool {
     path.ends_with(HISTORY)
 }
 
@@ -59,7 +59,7 @@ const NOT_LOGS: &[&str] = &[
 ];
 
 /// Returns how to read a file, by its path alone.
-pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+pub(crate) fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let names: Vec<&str> = relative
         .components()
         .map(|component| match component {
@@ -105,7 +105,7 @@ fn is_home(root: &Path) -> bool {
 }
 
 /// Says whether the head of a file is one of Claude Code's logs.
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let is_typed = |line: &str| {
         let has = |key: &str| line.contains(key);
         has("\"display\":") && has("\"timestamp\":") && has("\"project\":")
@@ -114,7 +114,7 @@ pub fn recognises(head: &str) -> bool {
 }
 
 /// Says whether a file is a conversation by its head, whatever its name.
-pub fn is_conversation(head: &str) -> bool {
+pub(crate) fn is_conversation(head: &str) -> bool {
     head.lines().take(HEAD_LINES).any(|line| {
         let has = |key: &str| line.contains(key);
         // Qwen Code uses the same record names with other fields.
@@ -132,7 +132,7 @@ const HEAD_LINES: usize = 8;
 
 /// The session and the subagent that a log's path names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogOwner {
+pub(crate) struct LogOwner {
     /// The session of records that do not name one.
     pub session: String,
     /// The id of the subagent that may have written the log.
@@ -141,7 +141,7 @@ pub struct LogOwner {
     pub is_subagent: bool,
 }
 
-pub fn log_owner(path: &Path) -> LogOwner {
+pub(crate) fn log_owner(path: &Path) -> LogOwner {
     let name = path
         .file_name()
         .map_or("", |name| name.to_str().unwrap_or(""));

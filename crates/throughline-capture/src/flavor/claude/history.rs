@@ -29,7 +29,7 @@ struct ClaudeHistoryLine<'a> {
 }
 
 /// Parses the history and caches the logs of each project it has looked up.
-pub struct ClaudeHistory {
+pub(crate) struct ClaudeHistory {
     projects: PathBuf,
     logs: BTreeMap<String, Vec<LogSpan>>,
 }
@@ -42,7 +42,7 @@ struct LogSpan {
 }
 
 impl ClaudeHistory {
-    pub fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         let home = source.path.parent().unwrap_or(Path::new(""));
         Self {
             projects: home.join("projects"),

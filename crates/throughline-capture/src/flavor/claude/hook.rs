@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::hook::{Dialect, HookEvent, HookHints, HookKind, HookPayload, StartReason};
 
 #[derive(Debug)]
-pub struct ClaudeHooks;
+pub(crate) struct ClaudeHooks;
 
 /// Sources of prompts that no person sent.
 const AUTOMATIC: &[&str] = &["system", "loop_wakeup", "schedule_wakeup", "poll_event"];
@@ -44,7 +44,7 @@ impl Dialect for ClaudeHooks {
 }
 
 /// Maps an event name of Claude Code.
-pub fn kind(name: &str, wire: &mut HookPayload) -> HookKind {
+pub(crate) fn kind(name: &str, wire: &mut HookPayload) -> HookKind {
     match name {
         "SessionStart" => HookKind::SessionStart {
             source: StartReason::from_name(wire.source.text()),
@@ -71,7 +71,7 @@ pub fn kind(name: &str, wire: &mut HookPayload) -> HookKind {
 }
 
 /// Returns the answer that adds a context to the conversation.
-pub fn context_answer(event: &str, context: &str) -> String {
+pub(crate) fn context_answer(event: &str, context: &str) -> String {
     json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
         .to_string()
 }

@@ -21,7 +21,7 @@ use crate::{InputLine, LogReader, ParseOutput, ResumePoint, lines};
 const LEAVES_MAX: usize = 64;
 
 #[derive(Debug)]
-pub struct ClaudeLogReader {
+pub(crate) struct ClaudeLogReader {
     owner: LogOwner,
     pub state: ClaudeReaderState,
     pub pins: PinnedLines,
@@ -32,7 +32,7 @@ pub struct ClaudeLogReader {
 /// conversation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ClaudeReaderState {
+pub(crate) struct ClaudeReaderState {
     pub calls: OpenCalls,
     pub facts: SessionTracker,
     pub queue: PromptQueue,
@@ -49,12 +49,12 @@ pub struct ClaudeReaderState {
 }
 
 /// Returns the session id of a subagent.
-pub fn subagent_session(session: &str, agent: &str) -> String {
+pub(crate) fn subagent_session(session: &str, agent: &str) -> String {
     format!("{session}/agent-{agent}")
 }
 
 impl ClaudeLogReader {
-    pub fn new(owner: LogOwner, state: Option<&str>) -> Self {
+    pub(crate) fn new(owner: LogOwner, state: Option<&str>) -> Self {
         Self {
             owner,
             state: load_state(state),
@@ -88,7 +88,7 @@ impl ClaudeLogReader {
     }
 
     /// Returns the session a record belongs to.
-    pub fn session_of(&self, record: &Record<'_>) -> RecordSession {
+    pub(crate) fn session_of(&self, record: &Record<'_>) -> RecordSession {
         let main = self.main_session(record);
         if !record.is_sidechain.0 && !self.owner.is_subagent {
             return RecordSession {
@@ -115,7 +115,7 @@ impl ClaudeLogReader {
     }
 
     /// Returns a record's message without blocks.
-    pub fn new_message(
+    pub(crate) fn new_message(
         &mut self,
         record: &Record<'_>,
         place: &RecordSession,
@@ -141,7 +141,7 @@ impl ClaudeLogReader {
         message
     }
 
-    pub fn chain_id(&mut self, parts: &[&str]) -> MessageId {
+    pub(crate) fn chain_id(&mut self, parts: &[&str]) -> MessageId {
         self.state.chain.link(parts)
     }
 
@@ -157,7 +157,7 @@ impl ClaudeLogReader {
         self.state.leaves.push_back(fingerprint(uuid));
     }
 
-    pub fn has_leaf(&self, uuid: &str) -> bool {
+    pub(crate) fn has_leaf(&self, uuid: &str) -> bool {
         self.state.leaves.contains(&fingerprint(uuid))
     }
 }
@@ -200,7 +200,7 @@ impl LogReader for ClaudeLogReader {
 }
 
 /// Emits a message unless it has no blocks.
-pub fn push_message(message: Message, out: &mut ParseOutput) {
+pub(crate) fn push_message(message: Message, out: &mut ParseOutput) {
     if !message.blocks.is_empty() {
         out.push(LogEntry::Message(message));
     }

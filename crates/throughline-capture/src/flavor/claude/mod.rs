@@ -31,7 +31,7 @@ use memory::Flavor;
 use crate::flavor::history::HistoryReader;
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const CLAUDE: Adapter = Adapter {
+pub(crate) const CLAUDE: Adapter = Adapter {
     flavor: Flavor::Claude,
     roots: discover::roots,
     claim: discover::claim,

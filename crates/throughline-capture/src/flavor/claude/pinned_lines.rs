@@ -11,11 +11,16 @@ use crate::{InputLine, ResumePoint};
 const LINES_MAX: u64 = 500;
 
 #[derive(Debug, Default)]
-pub struct PinnedLines(Vec<(String, Arc<ResumePoint>)>);
+pub(crate) struct PinnedLines(Vec<(String, Arc<ResumePoint>)>);
 
 impl PinnedLines {
     /// Pins a line until `name` is released. `state` returns the reader's state before the line.
-    pub fn pin(&mut self, name: String, line: InputLine<'_>, state: impl FnOnce() -> String) {
+    pub(crate) fn pin(
+        &mut self,
+        name: String,
+        line: InputLine<'_>,
+        state: impl FnOnce() -> String,
+    ) {
         // A line after an older pin shares that pin's start, so that both are read with the same
         // state.
         let resume = match self.oldest_live(line.number) {
@@ -29,16 +34,16 @@ impl PinnedLines {
         self.0.push((name, resume));
     }
 
-    pub fn release(&mut self, name: &str) {
+    pub(crate) fn release(&mut self, name: &str) {
         self.0.retain(|(held, _)| held != name);
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// Returns where the next reader starts if `last` was the last line read.
-    pub fn resume_point(&self, last: u64) -> Option<ResumePoint> {
+    pub(crate) fn resume_point(&self, last: u64) -> Option<ResumePoint> {
         self.oldest_live(last)
             .map(|resume| ResumePoint::clone(resume))
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The origin of a text in the user's role.
 #[derive(Debug, PartialEq)]
-pub enum UserText<'a> {
+pub(crate) enum UserText<'a> {
     /// A person typed it.
     Prompt(Cow<'a, str>),
     /// A person interrupted the agent; the text says during what.
@@ -18,7 +18,7 @@ pub enum UserText<'a> {
 }
 
 /// Classifies a text whose record has no flag for its origin.
-pub fn classify(text: &str) -> UserText<'_> {
+pub(crate) fn classify(text: &str) -> UserText<'_> {
     let head = text.trim_start();
     if let Some(rest) = head.strip_prefix("[Request interrupted by user") {
         let what = rest.trim_start().trim_end_matches(['.', ']', ' ', '\n']);
@@ -91,7 +91,7 @@ fn strip_envelopes(text: &str) -> Cow<'_, str> {
 
 /// Returns a tool's result without the reminder that Claude Code appends. Reminders further up may
 /// be part of what the tool read.
-pub fn strip_last_reminder(text: String) -> String {
+pub(crate) fn strip_last_reminder(text: String) -> String {
     const OPEN: &str = "<system-reminder>";
     if !text.trim_end().ends_with("</system-reminder>") {
         return text;
@@ -114,7 +114,7 @@ fn classify_command(text: &str) -> UserText<'_> {
 }
 
 /// Says whether a text is a slash command without arguments.
-pub fn is_bare_command(text: &str) -> bool {
+pub(crate) fn is_bare_command(text: &str) -> bool {
     text.trim()
         .strip_prefix('/')
         .is_some_and(|name| !name.contains(char::is_whitespace) && !name.contains('/'))

@@ -17,7 +17,7 @@ use crate::InputLine;
 const WAITING_MAX: usize = 256;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct PromptQueue(VecDeque<QueuedPrompt>);
+pub(crate) struct PromptQueue(VecDeque<QueuedPrompt>);
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct QueuedPrompt {
@@ -28,7 +28,7 @@ struct QueuedPrompt {
 
 impl PromptQueue {
     /// Appends a text to the queue.
-    pub fn enqueue(
+    pub(crate) fn enqueue(
         &mut self,
         text: &str,
         line: InputLine<'_>,
@@ -50,14 +50,14 @@ impl PromptQueue {
     }
 
     /// Removes the oldest text and returns it if it is a person's.
-    pub fn pop(&mut self, pins: &mut PinnedLines) -> Option<String> {
+    pub(crate) fn pop(&mut self, pins: &mut PinnedLines) -> Option<String> {
         let (text, pin) = self.0.pop_front()?.prompt?;
         pins.release(&pin);
         Some(text)
     }
 
     /// Removes a text that was delivered with a record of its own.
-    pub fn remove_delivered(&mut self, text: &str, pins: &mut PinnedLines) {
+    pub(crate) fn remove_delivered(&mut self, text: &str, pins: &mut PinnedLines) {
         let same = |waiting: &QueuedPrompt| {
             let prompt = waiting.prompt.as_ref();
             prompt.is_some_and(|(waiting, _)| waiting.trim() == text.trim())
@@ -71,7 +71,7 @@ impl PromptQueue {
         }
     }
 
-    pub fn clear(&mut self, pins: &mut PinnedLines) {
+    pub(crate) fn clear(&mut self, pins: &mut PinnedLines) {
         while !self.0.is_empty() {
             self.pop(pins);
         }

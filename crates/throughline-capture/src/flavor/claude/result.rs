@@ -35,7 +35,7 @@ struct Hunk<'a> {
 }
 
 /// Adds the details in `toolUseResult` to the result they belong to.
-pub fn add_detail(result: &mut ToolResult, raw: Option<&RawValue>) {
+pub(crate) fn add_detail(result: &mut ToolResult, raw: Option<&RawValue>) {
     let raw = raw.filter(|raw| raw.get().starts_with('{'));
     let detail: ResultDetail<'_> = json::parse_or_default(raw);
     // An interrupted command did not do what it was meant to do.
@@ -97,7 +97,7 @@ fn exit_code_in(content: &str) -> Option<i64> {
 const REFUSED: &str = "The user doesn't want to proceed with this tool use";
 
 /// Returns what a person decided about a call, if its result is that decision.
-pub fn user_decision(result: &ToolResult, denial_kind: Option<&str>) -> Option<String> {
+pub(crate) fn user_decision(result: &ToolResult, denial_kind: Option<&str>) -> Option<String> {
     let tool = result.tool.as_deref().unwrap_or("a tool");
     if result.content.starts_with("User has approved your plan") {
         return Some("approved the plan".to_owned());

@@ -11,7 +11,12 @@ use crate::json;
 use crate::{InputLine, ParseOutput};
 
 impl ClaudeLogReader {
-    pub fn read_system(&mut self, record: &Record<'_>, line: InputLine<'_>, out: &mut ParseOutput) {
+    pub(crate) fn read_system(
+        &mut self,
+        record: &Record<'_>,
+        line: InputLine<'_>,
+        out: &mut ParseOutput,
+    ) {
         let block = match record.subtype.get().unwrap_or("") {
             "compact_boundary" => {
                 let metadata: wire::CompactMetadata<'_> =
@@ -57,7 +62,7 @@ impl ClaudeLogReader {
         log::push_message(message, out);
     }
 
-    pub fn read_attachment(
+    pub(crate) fn read_attachment(
         &mut self,
         record: &Record<'_>,
         line: InputLine<'_>,
@@ -88,7 +93,7 @@ impl ClaudeLogReader {
         self.emit_user_text(attachment.prompt.0, UserTurnAuthor::Person, message, out);
     }
 
-    pub fn read_queue_operation(
+    pub(crate) fn read_queue_operation(
         &mut self,
         record: &Record<'_>,
         line: InputLine<'_>,
@@ -133,7 +138,7 @@ impl ClaudeLogReader {
         out.push(LogEntry::Message(message));
     }
 
-    pub fn read_title(&mut self, record: &Record<'_>, out: &mut ParseOutput) {
+    pub(crate) fn read_title(&mut self, record: &Record<'_>, out: &mut ParseOutput) {
         let (text, rank) = match record.kind.get().unwrap_or("") {
             "custom-title" => (&record.custom_title, TitleRank::Custom),
             "ai-title" => (&record.ai_title, TitleRank::Generated),

@@ -17,7 +17,7 @@ const TITLE_CHARS_MAX: usize = 120;
 /// The sessions of one log. This is part of the stored state, so titles are kept as fingerprints
 /// only.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct SessionTracker(Vec<TrackedSession>);
+pub(crate) struct SessionTracker(Vec<TrackedSession>);
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -43,21 +43,21 @@ struct TrackedSession {
 
 /// The session that a record belongs to.
 #[derive(Clone, Debug)]
-pub struct RecordSession {
+pub(crate) struct RecordSession {
     pub session: SessionId,
     pub parent: Option<SessionId>,
     pub kind: Option<SessionKind>,
 }
 
 impl RecordSession {
-    pub fn is_subagent(&self) -> bool {
+    pub(crate) fn is_subagent(&self) -> bool {
         self.kind == Some(SessionKind::Subagent)
     }
 }
 
 impl SessionTracker {
     /// Updates the session from a record and emits what changed.
-    pub fn observe_record(
+    pub(crate) fn observe_record(
         &mut self,
         place: &RecordSession,
         record: &wire::Record<'_>,
@@ -87,7 +87,7 @@ impl SessionTracker {
     }
 
     /// Emits a title unless it was emitted before.
-    pub fn emit_title(
+    pub(crate) fn emit_title(
         &mut self,
         session: &SessionId,
         text: &str,
@@ -112,7 +112,7 @@ impl SessionTracker {
     }
 
     /// Emits the start and end times that have changed.
-    pub fn emit_times(&mut self, out: &mut ParseOutput) {
+    pub(crate) fn emit_times(&mut self, out: &mut ParseOutput) {
         for known in self.0.iter_mut().filter(|known| known.widened) {
             known.widened = false;
             let session = SessionId::of(Flavor::Claude, &known.session);
@@ -123,7 +123,10 @@ impl SessionTracker {
     }
 
     /// Returns the last folder and branch of a session.
-    pub fn last_location(&mut self, session: &SessionId) -> (Option<String>, Option<String>) {
+    pub(crate) fn last_location(
+        &mut self,
+        session: &SessionId,
+    ) -> (Option<String>, Option<String>) {
         let known = self.tracked(session);
         (known.cwd.clone(), known.branch.clone())
     }
@@ -155,7 +158,7 @@ fn update_if_changed(known: &mut Option<String>, said: Option<&str>) -> Option<S
 }
 
 /// Returns a hash of a text that is never zero; zero stands for no text.
-pub fn fingerprint(text: &str) -> u32 {
+pub(crate) fn fingerprint(text: &str) -> u32 {
     let hash = blake3::hash(text.as_bytes());
     let [a, b, c, d, ..] = *hash.as_bytes();
     u32::from_le_bytes([a, b, c, d]).max(1)

@@ -20,7 +20,7 @@ struct SubagentMeta<'a> {
 }
 
 #[derive(Debug)]
-pub struct SubagentMetaReader(pub LogOwner);
+pub(crate) struct SubagentMetaReader(pub LogOwner);
 
 impl LogReader for SubagentMetaReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {

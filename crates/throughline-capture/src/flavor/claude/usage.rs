@@ -35,10 +35,10 @@ struct OutputDetails {
 
 /// The last emitted entry, so that the lines of one response yield one entry.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct LastUsage(Option<(String, Usage)>);
+pub(crate) struct LastUsage(Option<(String, Usage)>);
 
 /// Returns the usage on this line unless the line before it had the same.
-pub fn usage_entry(
+pub(crate) fn usage_entry(
     record: &wire::Record<'_>,
     message: &wire::Message<'_>,
     session: &SessionId,

@@ -14,7 +14,7 @@ use crate::time::Time;
 /// The fields of any record, in the conversation or around it.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Record<'a> {
+pub(crate) struct Record<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -82,7 +82,7 @@ pub struct Record<'a> {
 /// A request to the model API, or its response.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
@@ -95,12 +95,12 @@ pub struct Message<'a> {
 
 impl Message<'_> {
     /// Says whether Claude Code made up the message itself.
-    pub fn is_synthetic(&self) -> bool {
+    pub(crate) fn is_synthetic(&self) -> bool {
         self.model.is("<synthetic>")
     }
 
     /// Returns the model that answered.
-    pub fn model(&self) -> Option<String> {
+    pub(crate) fn model(&self) -> Option<String> {
         let model = self.model.get().filter(|_| !self.is_synthetic());
         model.map(str::to_owned)
     }
@@ -108,14 +108,14 @@ impl Message<'_> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Origin<'a> {
+pub(crate) struct Origin<'a> {
     #[serde(borrow)]
     pub kind: Text<'a>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Attachment<'a> {
+pub(crate) struct Attachment<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -129,7 +129,7 @@ pub struct Attachment<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct CompactMetadata<'a> {
+pub(crate) struct CompactMetadata<'a> {
     #[serde(borrow)]
     pub trigger: Text<'a>,
     pub pre_tokens: Number,
@@ -138,7 +138,7 @@ pub struct CompactMetadata<'a> {
 /// An API error, which contains the error that caused it. Headers are not read.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Failure<'a> {
+pub(crate) struct Failure<'a> {
     #[serde(borrow)]
     pub formatted: Text<'a>,
     #[serde(borrow)]
@@ -152,12 +152,12 @@ pub struct Failure<'a> {
 
 /// A list of content blocks, which may be written as a text, one block, or a list of both.
 #[derive(Default)]
-pub struct Content<'a>(pub Vec<Block<'a>>);
+pub(crate) struct Content<'a>(pub Vec<Block<'a>>);
 
 /// A block of any type; the type says which fields are used.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Block<'a> {
+pub(crate) struct Block<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -184,7 +184,7 @@ pub struct Block<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Source<'a> {
+pub(crate) struct Source<'a> {
     #[serde(borrow)]
     pub media_type: Text<'a>,
     pub data: EncodedSize,
@@ -262,7 +262,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
 ///
 /// Progress reports and copies of API requests are most of the bytes of some logs. A line with two
 /// records is never skipped here, because the second may be of another type.
-pub fn is_ignored_line(line: &str) -> bool {
+pub(crate) fn is_ignored_line(line: &str) -> bool {
     /// The type is near the beginning of a line, before any long field.
     const ENVELOPE_BYTES_MAX: usize = 1 << 10;
     let head = &line[..line.floor_char_boundary(ENVELOPE_BYTES_MAX)];

@@ -17,7 +17,7 @@ use crate::flavor::anthropic::ContentBlock;
 
 /// A conversation while its messages are read, always from its start.
 #[derive(Debug)]
-pub struct ClineConversation {
+pub(crate) struct ClineConversation {
     flavor: Flavor,
     session: SessionId,
     /// The model of another task writes the prompts.
@@ -41,7 +41,7 @@ struct MessageParts {
 }
 
 impl ClineConversation {
-    pub fn new(flavor: Flavor, session: SessionId, is_delegated: bool) -> Self {
+    pub(crate) fn new(flavor: Flavor, session: SessionId, is_delegated: bool) -> Self {
         Self {
             flavor,
             session,
@@ -55,7 +55,7 @@ impl ClineConversation {
         }
     }
 
-    pub fn read_message(&mut self, message: wire::Message<'_>, out: &mut ParseOutput) {
+    pub(crate) fn read_message(&mut self, message: wire::Message<'_>, out: &mut ParseOutput) {
         self.line += 1;
         let role = match message.role.text() {
             Some("user") => Role::User,

@@ -6,7 +6,7 @@ use crate::SourceFormat;
 
 /// The kinds of files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClineFile {
+pub(crate) enum ClineFile {
     /// A task's conversation.
     History,
     /// The conversation as the program showed it.
@@ -21,7 +21,7 @@ pub enum ClineFile {
 }
 
 impl ClineFile {
-    pub fn at(path: &Path) -> Option<Self> {
+    pub(crate) fn at(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let folder = path.parent()?;
         let above = folder.parent();
@@ -47,7 +47,7 @@ impl ClineFile {
 }
 
 /// Says whether a path belongs to Roo or one of its forks, whose files have the names of Cline's.
-pub fn is_roo_path(path: &Path) -> bool {
+pub(crate) fn is_roo_path(path: &Path) -> bool {
     path.iter().any(|folder| {
         let folder = folder.to_string_lossy().to_ascii_lowercase();
         ["roo", ".roo"].contains(&folder.as_str())
@@ -57,12 +57,12 @@ pub fn is_roo_path(path: &Path) -> bool {
     })
 }
 
-pub fn claim_path(path: &Path) -> Option<SourceFormat> {
+pub(crate) fn claim_path(path: &Path) -> Option<SourceFormat> {
     ClineFile::at(path).map(|_| SourceFormat::Document)
 }
 
 /// Says whether a text starts like one of these files.
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     // All files are JSON documents; a text that only mentions their keys is not one.
     if !head
         .trim_start_matches('\u{feff}')

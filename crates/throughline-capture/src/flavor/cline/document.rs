@@ -11,14 +11,14 @@ use crate::json::Lenient;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason};
 
 #[derive(Debug)]
-pub struct ClineDocumentReader {
+pub(crate) struct ClineDocumentReader {
     flavor: Flavor,
     file: ClineFile,
     path: PathBuf,
 }
 
 impl ClineDocumentReader {
-    pub fn new(flavor: Flavor, path: &Path) -> Self {
+    pub(crate) fn new(flavor: Flavor, path: &Path) -> Self {
         Self {
             flavor,
             file: ClineFile::at(path).unwrap_or(ClineFile::History),

@@ -35,14 +35,14 @@ const TOOLS: [&str; 26] = [
 
 /// A part of a model's text.
 #[derive(Debug, PartialEq)]
-pub enum MarkupPart {
+pub(crate) enum MarkupPart {
     Text(String),
     Thinking(String),
     Call { tool: String, input: String },
 }
 
 /// Splits a model's text into its parts.
-pub fn split_model_text(text: &str) -> Vec<MarkupPart> {
+pub(crate) fn split_model_text(text: &str) -> Vec<MarkupPart> {
     let mut parts = Vec::new();
     let mut said = String::new();
     let mut rest = text;
@@ -115,7 +115,7 @@ fn arguments(inside: &str) -> Map<String, Value> {
 
 /// The origin of a text in a user message.
 #[derive(Debug, PartialEq)]
-pub enum UserMarkup<'a> {
+pub(crate) enum UserMarkup<'a> {
     /// A person typed it.
     Typed(&'a str),
     /// The program wrote it.
@@ -127,7 +127,7 @@ pub enum UserMarkup<'a> {
 }
 
 /// Classifies a text in a user message.
-pub fn classify_user_text(text: &str) -> UserMarkup<'_> {
+pub(crate) fn classify_user_text(text: &str) -> UserMarkup<'_> {
     let text = text.trim();
     for tag in ["task", "feedback", "user_message", "answer", "user_input"] {
         if let Some((_, rest)) = text.split_once(&format!("<{tag}>")) {
@@ -163,7 +163,7 @@ pub fn classify_user_text(text: &str) -> UserMarkup<'_> {
 }
 
 /// Returns the working directory that the program gives to the model.
-pub fn cwd(text: &str) -> Option<&str> {
+pub(crate) fn cwd(text: &str) -> Option<&str> {
     let words = [
         "Current Working Directory (",
         "Current Workspace Directory (",

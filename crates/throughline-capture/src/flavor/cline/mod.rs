@@ -24,9 +24,9 @@ use memory::Flavor;
 use crate::flavor::vscode::extension_folders;
 use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
-pub use discover::{claim_path, is_roo_path, recognises};
+pub(crate) use discover::{claim_path, is_roo_path, recognises};
 
-pub const CLINE: Adapter = Adapter {
+pub(crate) const CLINE: Adapter = Adapter {
     flavor: Flavor::Cline,
     roots,
     claim,
@@ -39,7 +39,7 @@ pub const CLINE: Adapter = Adapter {
 };
 
 /// Opens a reader for a file of Cline or of a program that descends from it.
-pub fn open_reader(source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
+pub(crate) fn open_reader(source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
     let reader = document::ClineDocumentReader::new(source.flavor, &source.path);
     Box::new(reader)
 }

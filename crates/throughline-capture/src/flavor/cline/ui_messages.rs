@@ -10,7 +10,7 @@ use memory::{
 use super::wire;
 use crate::{ParseOutput, time};
 
-pub fn read_ui_messages(
+pub(crate) fn read_ui_messages(
     flavor: Flavor,
     session: &SessionId,
     text: &str,

@@ -119,7 +119,7 @@ impl CodexLogReader {
 const PATCH_APPLIED: &str = "Success. Updated the following files";
 
 /// Returns the tool's name with its namespace, as the model wrote it.
-pub fn tool_name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
+pub(crate) fn tool_name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
     let name = item.name.as_str();
     match item.namespace.get() {
         None => Cow::Borrowed(name),
@@ -132,7 +132,7 @@ pub fn tool_name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
 }
 
 /// Returns the names of the tools that a search found, without their schemas.
-pub fn found_tool_names(tools: Option<&RawValue>) -> String {
+pub(crate) fn found_tool_names(tools: Option<&RawValue>) -> String {
     #[derive(Deserialize)]
     struct Tool<'a> {
         #[serde(borrow, default)]

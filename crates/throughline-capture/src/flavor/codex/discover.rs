@@ -10,7 +10,7 @@ const HISTORY: &str = "history.jsonl";
 
 /// Returns the two folders of rollouts, and as roots of their own the files with the sessions'
 /// names and prompts. The rest of Codex's home (worktrees, caches, databases) must not be walked.
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let home = env.folder_or_home("CODEX_HOME", ".codex");
     ["sessions", "archived_sessions", INDEX, HISTORY]
         .iter()
@@ -19,7 +19,7 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
 }
 
 /// Claims rollouts at any depth below any root.
-pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+pub(crate) fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     // The relative path is empty if the root itself is a file.
     let name = relative.file_name().or_else(|| root.file_name());
     let name = name.and_then(OsStr::to_str)?;
@@ -40,16 +40,16 @@ pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     }
 }
 
-pub fn is_index(path: &Path) -> bool {
+pub(crate) fn is_index(path: &Path) -> bool {
     path.file_name() == Some(OsStr::new(INDEX))
 }
 
-pub fn is_history(path: &Path) -> bool {
+pub(crate) fn is_history(path: &Path) -> bool {
     path.file_name() == Some(OsStr::new(HISTORY))
 }
 
 /// Says whether the head of a file is one of Codex's logs, or the history of its prompts.
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let start = start_of(head);
     let has = |mark: &str| start.contains(mark);
     let typed = start.starts_with("{\"session_id\":") && has("\"ts\":") && has("\"text\":");
@@ -58,7 +58,7 @@ pub fn recognises(head: &str) -> bool {
 
 /// Returns how to read a rollout, whatever its name. Searches for keys instead of parsing, because
 /// the head may end inside the long first line.
-pub fn identify(head: &str) -> Option<SourceFormat> {
+pub(crate) fn identify(head: &str) -> Option<SourceFormat> {
     let head = start_of(head);
     let has = |mark: &str| head.contains(mark);
     if !head.starts_with('{') {
@@ -80,7 +80,7 @@ fn start_of(head: &str) -> &str {
 
 /// Returns the session in a file's name: the thread of `rollout-<time>-<thread>[_<rollout>]`, or
 /// else the whole stem.
-pub fn session_in_name(path: &Path) -> String {
+pub(crate) fn session_in_name(path: &Path) -> String {
     let name = path.file_name().map(OsStr::to_string_lossy);
     let name = name.unwrap_or_default();
     let stem = [".jsonl.zst", ".jsonl", ".json"]

@@ -26,12 +26,12 @@ struct CodexHistoryLine<'a> {
 }
 
 /// Parses the history and knows which sessions have rollouts.
-pub struct CodexHistory {
+pub(crate) struct CodexHistory {
     told: BTreeSet<String>,
 }
 
 impl CodexHistory {
-    pub fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         let mut told = BTreeSet::new();
         for_each_rollout(source, &mut |path| {
             told.insert(session_in_name(path));
@@ -41,7 +41,7 @@ impl CodexHistory {
 }
 
 /// Returns the folder of a session from its rollout in the same home.
-pub fn session_folder(source: &Source, session: &str) -> Option<String> {
+pub(crate) fn session_folder(source: &Source, session: &str) -> Option<String> {
     let mut folder = None;
     for_each_rollout(source, &mut |path| {
         if folder.is_none() && session_in_name(path) == session {

@@ -6,7 +6,7 @@ use crate::flavor::claude;
 use crate::hook::{ContextLimit, Dialect, HookEvent, HookHints, HookKind, HookPayload};
 
 #[derive(Debug)]
-pub struct CodexHooks;
+pub(crate) struct CodexHooks;
 
 impl Dialect for CodexHooks {
     fn flavor(&self) -> Flavor {

@@ -6,7 +6,7 @@ use super::wire::IndexEntry;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 /// Names are appended to the index; a later patch replaces an earlier name.
-pub struct CodexIndexReader;
+pub(crate) struct CodexIndexReader;
 
 impl LogReader for CodexIndexReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
@@ -22,7 +22,7 @@ impl LogReader for CodexIndexReader {
 }
 
 /// Returns the patch that gives a session its name.
-pub fn name_patch(session: SessionId, name: &str) -> SessionPatch {
+pub(crate) fn name_patch(session: SessionId, name: &str) -> SessionPatch {
     let title = Title {
         text: name.to_owned(),
         rank: TitleRank::Custom,

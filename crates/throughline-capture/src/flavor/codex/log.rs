@@ -15,7 +15,7 @@ use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source, SourceFormat, lines};
 
 /// Reads one rollout.
-pub struct CodexLogReader {
+pub(crate) struct CodexLogReader {
     /// The session in the file's name, for rollouts that do not name one.
     session_in_name: String,
     is_document: bool,
@@ -44,7 +44,7 @@ const MARK_LINES_MAX: u64 = 256;
 
 /// The line and the time of an entry.
 #[derive(Clone, Copy)]
-pub struct CodexPosition<'a> {
+pub(crate) struct CodexPosition<'a> {
     pub line: InputLine<'a>,
     pub time: Option<Timestamp>,
     /// The entry belongs to the parent and is only repeated in a subagent's rollout.
@@ -52,7 +52,7 @@ pub struct CodexPosition<'a> {
 }
 
 impl CodexLogReader {
-    pub fn new(source: &Source, state: Option<&str>) -> Self {
+    pub(crate) fn new(source: &Source, state: Option<&str>) -> Self {
         Self {
             session_in_name: discover::session_in_name(&source.path),
             is_document: source.format == SourceFormat::Document,

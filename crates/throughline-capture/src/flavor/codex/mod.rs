@@ -33,7 +33,7 @@ use crate::flavor::history::HistoryReader;
 use crate::{Adapter, LogReader, Source};
 
 /// Reads the logs of Codex CLI and of the programs that share its folder.
-pub const CODEX: Adapter = Adapter {
+pub(crate) const CODEX: Adapter = Adapter {
     flavor: Flavor::Codex,
     roots: discover::roots,
     claim: discover::claim,

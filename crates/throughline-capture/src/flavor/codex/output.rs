@@ -11,7 +11,7 @@ use crate::json::Text;
 
 /// A tool's output without its wrapper.
 #[derive(Debug, Default, PartialEq)]
-pub struct CodexOutput {
+pub(crate) struct CodexOutput {
     pub content: String,
     pub exit_code: Option<i64>,
     /// The tool itself failed. A command that ran and exited with a non-zero code did not.
@@ -21,7 +21,7 @@ pub struct CodexOutput {
     pub images: Vec<Block>,
 }
 
-pub fn parse_output(raw: Option<&RawValue>) -> CodexOutput {
+pub(crate) fn parse_output(raw: Option<&RawValue>) -> CodexOutput {
     let mut output = CodexOutput::default();
     let mut texts: Vec<Cow<'_, str>> = Vec::new();
     for part in wire::parts(raw) {
@@ -38,7 +38,7 @@ pub fn parse_output(raw: Option<&RawValue>) -> CodexOutput {
 }
 
 /// Returns the image of a part, without its bytes.
-pub fn image(part: &Part<'_>) -> Option<Block> {
+pub(crate) fn image(part: &Part<'_>) -> Option<Block> {
     let url = part.image_url.get()?;
     let (media_type, size_bytes) = match url.strip_prefix("data:").and_then(|u| u.split_once(',')) {
         Some((head, data)) => (

@@ -39,7 +39,7 @@ const HARNESS_PREFIXES: &[&str] = &[
 
 /// The author of a part of a message in the user's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartAuthor {
+pub(crate) enum PartAuthor {
     Person,
     /// Another agent's model.
     Agent,
@@ -47,7 +47,7 @@ pub enum PartAuthor {
 }
 
 /// Returns the author of each part.
-pub fn part_authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<PartAuthor> {
+pub(crate) fn part_authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<PartAuthor> {
     let told = json::parse::<Passthrough<'_>>(passthrough);
     let author = |(at, part): (usize, &Part<'_>)| {
         if is_harness(part.text.as_str()) {
@@ -80,7 +80,7 @@ fn is_harness(text: &str) -> bool {
 }
 
 /// Returns the working directory that an `<environment_context>` names.
-pub fn cwd(text: &str) -> Option<&str> {
+pub(crate) fn cwd(text: &str) -> Option<&str> {
     let context = text.trim_start().strip_prefix("<environment_context>")?;
     let (_, rest) = context.split_once("<cwd>")?;
     let (cwd, _) = rest.split_once("</cwd>")?;
@@ -91,7 +91,7 @@ pub fn cwd(text: &str) -> Option<&str> {
 const TITLE_CHARS_MAX: usize = 120;
 
 /// Returns the line of a prompt that makes the best title.
-pub fn title(text: &str) -> Option<String> {
+pub(crate) fn title(text: &str) -> Option<String> {
     // Editors put open files and selections before the request.
     let request = text
         .rsplit_once("## My request for Codex:")

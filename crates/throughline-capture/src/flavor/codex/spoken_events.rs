@@ -10,7 +10,7 @@ use super::log::{CodexLogReader, CodexPosition};
 use crate::{InputLine, ParseOutput};
 
 /// A message of which only the event has been read.
-pub struct SpokenEvent {
+pub(crate) struct SpokenEvent {
     text: String,
     line: u64,
     time: Option<Timestamp>,

@@ -10,7 +10,7 @@ use crate::calls::OpenCalls;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CodexReaderState {
+pub(crate) struct CodexReaderState {
     /// The session's own id, once a line has named it.
     pub session: Option<String>,
     pub parent: Option<String>,
@@ -39,13 +39,13 @@ pub struct CodexReaderState {
 
 impl CodexReaderState {
     /// Returns the id of a content item.
-    pub fn content_id(&mut self, parts: &[&str]) -> MessageId {
+    pub(crate) fn content_id(&mut self, parts: &[&str]) -> MessageId {
         self.beside = 0;
         self.chain.link(parts)
     }
 
     /// Returns the id of a message that is made from an event.
-    pub fn side_id(&mut self, parts: &[&str]) -> MessageId {
+    pub(crate) fn side_id(&mut self, parts: &[&str]) -> MessageId {
         self.beside += 1;
         let beside = self.beside.to_string();
         let mut chain = self.chain;
@@ -56,10 +56,10 @@ impl CodexReaderState {
 
 /// The reports of events about calls without a result yet.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct CallSignals(VecDeque<CallSignal>);
+pub(crate) struct CallSignals(VecDeque<CallSignal>);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CallSignal {
+pub(crate) struct CallSignal {
     pub call: CallId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
@@ -71,7 +71,7 @@ pub struct CallSignal {
 const SIGNALS_MAX: usize = 64;
 
 impl CallSignals {
-    pub fn note(&mut self, signal: CallSignal) {
+    pub(crate) fn note(&mut self, signal: CallSignal) {
         if self.0.len() == SIGNALS_MAX {
             self.0.pop_front();
         }
@@ -79,7 +79,7 @@ impl CallSignals {
     }
 
     /// Removes and returns what events reported about a call.
-    pub fn take(&mut self, call: &CallId) -> Option<CallSignal> {
+    pub(crate) fn take(&mut self, call: &CallId) -> Option<CallSignal> {
         let at = self.0.iter().rposition(|signal| signal.call == *call)?;
         self.0.remove(at)
     }
@@ -87,14 +87,14 @@ impl CallSignals {
 
 /// Hashes of recent texts of one kind of line that another kind of line may repeat.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct RecentTexts(VecDeque<u64>);
+pub(crate) struct RecentTexts(VecDeque<u64>);
 
 const RECENT_TEXTS_MAX: usize = 32;
 
 impl RecentTexts {
     /// Says whether `text`, now in a line of kind `by`, repeats one in a line of kind `other`. Each
     /// text accounts for one repetition.
-    pub fn is_repeat(&mut self, text: &str, by: &str, other: &str) -> bool {
+    pub(crate) fn is_repeat(&mut self, text: &str, by: &str, other: &str) -> bool {
         let told = hash(other, text);
         if let Some(at) = self.0.iter().position(|&known| known == told) {
             self.0.remove(at);

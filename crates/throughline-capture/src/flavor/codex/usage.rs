@@ -10,7 +10,7 @@ use super::wire::{TokenInfo, TokenUsage};
 
 /// The last totals of a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenTotals {
+pub(crate) struct TokenTotals {
     input: u64,
     cached: u64,
     #[serde(default)]
@@ -24,7 +24,11 @@ impl TokenTotals {
     ///
     /// `inherited` means that the totals may include what another rollout has reported: a fork
     /// continues its parent's count.
-    pub fn advance(known: &mut Option<Self>, info: &TokenInfo, inherited: bool) -> Option<Usage> {
+    pub(crate) fn advance(
+        known: &mut Option<Self>,
+        info: &TokenInfo,
+        inherited: bool,
+    ) -> Option<Usage> {
         let now = Self::from(info.total_token_usage?);
         let before = match known.replace(now) {
             Some(before) if now.follows(before) => before,
@@ -38,7 +42,7 @@ impl TokenTotals {
     }
 
     /// Returns the totals as text, for use in a key.
-    pub fn key(self) -> String {
+    pub(crate) fn key(self) -> String {
         format!("{}+{}", self.input, self.output)
     }
 

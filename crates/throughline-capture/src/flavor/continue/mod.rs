@@ -20,7 +20,7 @@ use memory::Flavor;
 use crate::flavor::names::{file_name, is_uuid};
 use crate::{Adapter, AgentEnv, SourceFormat};
 
-pub const CONTINUE: Adapter = Adapter {
+pub(crate) const CONTINUE: Adapter = Adapter {
     flavor: Flavor::Continue,
     roots,
     claim,

@@ -21,12 +21,12 @@ const INDEX_BYTES_MAX: u64 = 8 << 20;
 
 /// Reads one session.
 #[derive(Debug)]
-pub struct ContinueReader {
+pub(crate) struct ContinueReader {
     path: PathBuf,
 }
 
 impl ContinueReader {
-    pub fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         Self {
             path: source.path.clone(),
         }

@@ -8,7 +8,7 @@ use crate::time::Time;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Session<'a> {
+pub(crate) struct Session<'a> {
     #[serde(borrow)]
     pub session_id: Text<'a>,
     #[serde(borrow)]
@@ -26,7 +26,7 @@ pub struct Session<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Item<'a> {
+pub(crate) struct Item<'a> {
     #[serde(borrow)]
     pub message: Message<'a>,
     #[serde(borrow)]
@@ -45,7 +45,7 @@ pub struct Item<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
@@ -63,7 +63,7 @@ pub struct Message<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -74,14 +74,14 @@ pub struct Part<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Image<'a> {
+pub(crate) struct Image<'a> {
     #[serde(borrow)]
     pub url: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct ToolCall<'a> {
+pub(crate) struct ToolCall<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
@@ -90,7 +90,7 @@ pub struct ToolCall<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Function<'a> {
+pub(crate) struct Function<'a> {
     #[serde(borrow)]
     pub name: Text<'a>,
     #[serde(borrow)]
@@ -99,7 +99,7 @@ pub struct Function<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ToolCallState<'a> {
+pub(crate) struct ToolCallState<'a> {
     #[serde(borrow)]
     pub tool_call_id: Text<'a>,
     #[serde(borrow)]
@@ -112,14 +112,14 @@ pub struct ToolCallState<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Output<'a> {
+pub(crate) struct Output<'a> {
     #[serde(borrow)]
     pub content: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Reasoning<'a> {
+pub(crate) struct Reasoning<'a> {
     #[serde(borrow)]
     pub text: Text<'a>,
     pub start_at: Time,
@@ -128,14 +128,14 @@ pub struct Reasoning<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct PromptLog<'a> {
+pub(crate) struct PromptLog<'a> {
     #[serde(borrow)]
     pub model_title: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Usage {
+pub(crate) struct Usage {
     /// Includes cache reads.
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
@@ -145,7 +145,7 @@ pub struct Usage {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct PromptTokens {
+pub(crate) struct PromptTokens {
     pub cached_tokens: u64,
     pub cache_write_tokens: u64,
 }
@@ -153,7 +153,7 @@ pub struct PromptTokens {
 /// A line of `sessions.json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Listed<'a> {
+pub(crate) struct Listed<'a> {
     #[serde(borrow)]
     pub session_id: Text<'a>,
     /// Milliseconds, as a text.

@@ -9,7 +9,7 @@ const EVENTS: &str = "events.jsonl";
 const WORKSPACE: &str = "workspace.yaml";
 const FOLDERS: &[&str] = &["session-state", "history-session-state"];
 
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let home = env.folder_or_home("COPILOT_HOME", ".copilot");
     FOLDERS.iter().map(|folder| home.join(folder)).collect()
 }
@@ -17,7 +17,7 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
 /// Claims `session-state/<id>/events.jsonl`, its `workspace.yaml`, and `session-state/<id>.jsonl`.
 ///
 /// Other agents have files of these names too, so the folder must be Copilot's.
-pub fn claim(path: &Path) -> Option<SourceFormat> {
+pub(crate) fn claim(path: &Path) -> Option<SourceFormat> {
     let file = file_name(path);
     let folder = path.parent()?;
     let is_state = |folder: &Path| FOLDERS.contains(&file_name(folder));
@@ -47,7 +47,7 @@ fn session_file_format(file: &str) -> Option<SourceFormat> {
     }
 }
 
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let head = head.trim_start_matches(['\u{feff}', ' ', '\r', '\n']);
     head.starts_with('{')
         && head.contains("\"session.start\"")
@@ -55,7 +55,7 @@ pub fn recognises(head: &str) -> bool {
 }
 
 /// Returns the session that a path names; the events may name another, which then counts.
-pub fn session_of(path: &Path) -> String {
+pub(crate) fn session_of(path: &Path) -> String {
     let file = file_name(path);
     let flattened = file.rsplit_once("session-state__").map(|(_, rest)| rest);
     if let Some((session, _)) = flattened.and_then(|rest| rest.split_once("__")) {

@@ -10,7 +10,7 @@ use crate::hook::{
 };
 
 #[derive(Debug)]
-pub struct CopilotHooks;
+pub(crate) struct CopilotHooks;
 
 impl Dialect for CopilotHooks {
     fn flavor(&self) -> Flavor {

@@ -8,12 +8,12 @@ use crate::adapter::save_state;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct CopilotLogReader {
+pub(crate) struct CopilotLogReader {
     state: CopilotReaderState,
 }
 
 impl CopilotLogReader {
-    pub fn new(session: String, state: Option<&str>) -> Self {
+    pub(crate) fn new(session: String, state: Option<&str>) -> Self {
         let known = state.and_then(|state| serde_json::from_str(state).ok());
         Self {
             state: known.unwrap_or_else(|| CopilotReaderState::new(session)),

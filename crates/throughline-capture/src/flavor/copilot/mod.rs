@@ -24,7 +24,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const COPILOT: Adapter = Adapter {
+pub(crate) const COPILOT: Adapter = Adapter {
     flavor: Flavor::Copilot,
     roots: discover::roots,
     claim: |root, relative| discover::claim(&root.join(relative)),

@@ -19,7 +19,7 @@ const TITLE_CHARS_MAX: usize = 200;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CopilotReaderState {
+pub(crate) struct CopilotReaderState {
     pub session: String,
     pub cwd: Option<String>,
     pub branch: Option<String>,
@@ -43,7 +43,7 @@ pub struct CopilotReaderState {
 
 /// The line, time and session of an event.
 #[derive(Debug)]
-pub struct CopilotPosition {
+pub(crate) struct CopilotPosition {
     pub id: Option<String>,
     pub at: Option<Timestamp>,
     pub line: u64,
@@ -59,14 +59,14 @@ struct KnownSubagent {
 }
 
 impl CopilotReaderState {
-    pub fn new(session: String) -> Self {
+    pub(crate) fn new(session: String) -> Self {
         Self {
             session,
             ..Self::default()
         }
     }
 
-    pub fn read_start(&mut self, start: Start, out: &mut ParseOutput) {
+    pub(crate) fn read_start(&mut self, start: Start, out: &mut ParseOutput) {
         if let Some(session) = start.session_id {
             self.session = session;
         }
@@ -79,7 +79,7 @@ impl CopilotReaderState {
     }
 
     /// Updates the folder, branch and model of the session.
-    pub fn update_context(
+    pub(crate) fn update_context(
         &mut self,
         context: Context,
         model: Option<String>,
@@ -108,7 +108,7 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn update_model(&mut self, model: Option<String>, out: &mut ParseOutput) {
+    pub(crate) fn update_model(&mut self, model: Option<String>, out: &mut ParseOutput) {
         if model.is_some() && model != self.model {
             self.model = model;
             let patch = SessionPatch {
@@ -119,7 +119,7 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn emit_title(&mut self, text: &str, rank: TitleRank, out: &mut ParseOutput) {
+    pub(crate) fn emit_title(&mut self, text: &str, rank: TitleRank, out: &mut ParseOutput) {
         let line = text
             .trim_start()
             .lines()
@@ -140,7 +140,7 @@ impl CopilotReaderState {
     }
 
     /// Emits the session of a subagent.
-    pub fn introduce_subagent(
+    pub(crate) fn introduce_subagent(
         &mut self,
         call: &str,
         id: Option<&str>,
@@ -169,7 +169,7 @@ impl CopilotReaderState {
     }
 
     /// Returns the position of an event; `call` is the call that started its subagent.
-    pub fn position_of(
+    pub(crate) fn position_of(
         &self,
         event: &Event<'_>,
         line: u64,
@@ -191,7 +191,7 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn emit_message<'out>(
+    pub(crate) fn emit_message<'out>(
         &mut self,
         mark: &CopilotPosition,
         (role, origin): (Role, Origin),
@@ -224,14 +224,14 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn session_id(&self, agent: Option<&str>) -> SessionId {
+    pub(crate) fn session_id(&self, agent: Option<&str>) -> SessionId {
         match agent {
             Some(call) => SessionId::of(Flavor::Copilot, &format!("{}/{call}", self.session)),
             None => SessionId::of(Flavor::Copilot, &self.session),
         }
     }
 
-    pub fn patch(&self) -> SessionPatch {
+    pub(crate) fn patch(&self) -> SessionPatch {
         SessionPatch::new(self.session_id(None), Flavor::Copilot)
     }
 }
@@ -242,7 +242,7 @@ fn content_key(blocks: &[Block]) -> String {
     format!("{blocks:?}").replace("FileModification {", "Change {")
 }
 
-pub fn remember<T>(known: &mut VecDeque<T>, new: T) {
+pub(crate) fn remember<T>(known: &mut VecDeque<T>, new: T) {
     if known.len() == REMEMBERED_MAX {
         known.pop_front();
     }

@@ -11,7 +11,7 @@ const ASKED_CHARS_MAX: usize = 200;
 
 impl CopilotReaderState {
     /// Returns a call unless it was emitted before.
-    pub fn new_tool_use(&mut self, request: &ToolRequest) -> Option<ToolUse> {
+    pub(crate) fn new_tool_use(&mut self, request: &ToolRequest) -> Option<ToolUse> {
         if self.told.contains(&request.tool_call_id) {
             return None;
         }
@@ -28,7 +28,7 @@ impl CopilotReaderState {
     }
 
     /// Reads the start of a call, which repeats a message's request unless there was no message.
-    pub fn read_tool_start(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
+    pub(crate) fn read_tool_start(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let request: ToolRequest = event.data();
         if let Some(call) = self.new_tool_use(&request) {
             let mark = self.position_of(event, line, request.parent_tool_call_id);
@@ -41,7 +41,12 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn read_tool_complete(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
+    pub(crate) fn read_tool_complete(
+        &mut self,
+        event: &Event<'_>,
+        line: u64,
+        out: &mut ParseOutput,
+    ) {
         let complete: ToolComplete = event.data();
         let mark = self.position_of(event, line, complete.parent_tool_call_id);
         let content = complete
@@ -69,7 +74,7 @@ impl CopilotReaderState {
         );
     }
 
-    pub fn note_permission_request(&mut self, event: &Event<'_>) {
+    pub(crate) fn note_permission_request(&mut self, event: &Event<'_>) {
         let permission: Permission = event.data();
         let request = permission.permission_request;
         let what = request.full_command_text.or(request.intention);
@@ -81,7 +86,7 @@ impl CopilotReaderState {
         remember(&mut self.asked, (permission.request_id, what));
     }
 
-    pub fn read_permission_decision(
+    pub(crate) fn read_permission_decision(
         &mut self,
         event: &Event<'_>,
         line: u64,

@@ -8,7 +8,7 @@ use super::wire::{AssistantMessage, Event, Shutdown, Tokens, UsageRecord};
 use crate::ParseOutput;
 
 impl CopilotReaderState {
-    pub fn read_usage_record(&mut self, event: &Event<'_>, out: &mut ParseOutput) {
+    pub(crate) fn read_usage_record(&mut self, event: &Event<'_>, out: &mut ParseOutput) {
         let record: UsageRecord = event.data();
         let Some(tokens) = record.usage else { return };
         self.counted = true;
@@ -17,7 +17,7 @@ impl CopilotReaderState {
         self.emit_usage(event, key, tokens.model.clone(), usage(&tokens), out);
     }
 
-    pub fn emit_message_usage(
+    pub(crate) fn emit_message_usage(
         &mut self,
         event: &Event<'_>,
         message: &AssistantMessage,
@@ -43,7 +43,7 @@ impl CopilotReaderState {
 
     /// Emits the totals at the end of a session. They continue when a session is resumed, so the
     /// last ones count.
-    pub fn emit_session_totals(&mut self, event: &Event<'_>, out: &mut ParseOutput) {
+    pub(crate) fn emit_session_totals(&mut self, event: &Event<'_>, out: &mut ParseOutput) {
         if self.counted {
             return;
         }
@@ -67,7 +67,7 @@ impl CopilotReaderState {
     }
 
     /// Emits the tokens of a compaction, which the totals leave out.
-    pub fn emit_compaction_usage(
+    pub(crate) fn emit_compaction_usage(
         &self,
         mark: &CopilotPosition,
         tokens: &Tokens,

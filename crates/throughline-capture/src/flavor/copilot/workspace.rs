@@ -5,12 +5,12 @@ use memory::{Flavor, LogEntry, SessionId, SessionPatch, Title, TitleRank};
 use crate::{InputLine, LogReader, ParseOutput, time};
 
 #[derive(Debug)]
-pub struct WorkspaceFileReader {
+pub(crate) struct WorkspaceFileReader {
     session: String,
 }
 
 impl WorkspaceFileReader {
-    pub fn new(session: String) -> Self {
+    pub(crate) fn new(session: String) -> Self {
         Self { session }
     }
 }

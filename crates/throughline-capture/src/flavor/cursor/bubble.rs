@@ -12,7 +12,7 @@ use crate::{ParseOutput, tools};
 
 /// A conversation while its bubbles are read.
 #[derive(Debug)]
-pub struct CursorConversation {
+pub(crate) struct CursorConversation {
     pub session: SessionId,
     cwd: Option<String>,
     model: Option<String>,
@@ -23,7 +23,7 @@ pub struct CursorConversation {
 
 impl CursorConversation {
     /// Emits the session of a composer, Cursor's name for a conversation.
-    pub fn begin(
+    pub(crate) fn begin(
         composer: &wire::Composer<'_>,
         cwd: Option<&str>,
         out: &mut ParseOutput,
@@ -70,7 +70,7 @@ impl CursorConversation {
         })
     }
 
-    pub fn emit_bubble(&self, bubble: wire::Bubble, out: &mut ParseOutput) {
+    pub(crate) fn emit_bubble(&self, bubble: wire::Bubble, out: &mut ParseOutput) {
         let Some(id) = bubble.bubble_id.text().map(str::to_owned) else {
             return out.count_unknown("bubble without id");
         };
@@ -139,7 +139,7 @@ impl CursorConversation {
         }
     }
 
-    pub fn emit_message(
+    pub(crate) fn emit_message(
         &self,
         id: &str,
         at: Option<Timestamp>,
@@ -173,7 +173,7 @@ impl CursorConversation {
 }
 
 /// Says whether a bubble's tool call has ended, so that the bubble will not change.
-pub fn is_finished(bubble: &wire::Bubble) -> bool {
+pub(crate) fn is_finished(bubble: &wire::Bubble) -> bool {
     bubble.tool_former_data.0.as_ref().is_none_or(|tool| {
         !matches!(
             tool.status.text(),

@@ -34,7 +34,7 @@ struct CursorDatabaseState {
     open: BTreeSet<String>,
 }
 
-pub fn read_rows(
+pub(crate) fn read_rows(
     source: &Source,
     database: &ForeignDatabase,
     state: Option<&str>,

@@ -14,7 +14,7 @@ use crate::{AgentEnv, SourceFormat};
 /// How many folders are tried for a project's name, which does not determine its folder.
 const FOLDERS_TRIED_MAX: usize = 2000;
 
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let editor = env.config_folders().into_iter().flat_map(|config| {
         let user = config.join("Cursor/User");
         [user.join("globalStorage"), user.join("workspaceStorage")]
@@ -22,7 +22,7 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     editor.chain([env.home.join(".cursor/projects")]).collect()
 }
 
-pub fn claim(path: &Path) -> Option<SourceFormat> {
+pub(crate) fn claim(path: &Path) -> Option<SourceFormat> {
     let name = path.file_name()?.to_str()?;
     if name == "state.vscdb" {
         return Some(SourceFormat::Database);
@@ -32,21 +32,21 @@ pub fn claim(path: &Path) -> Option<SourceFormat> {
         .then_some(SourceFormat::Lines)
 }
 
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     head.starts_with("SQLite format 3")
         || (head.starts_with("{\"role\":") && head.contains("\"message\":{\"content\":["))
 }
 
 /// The session that the path of a transcript names.
 #[derive(Clone, Debug, Default)]
-pub struct CursorLocation {
+pub(crate) struct CursorLocation {
     pub session: String,
     pub parent: Option<String>,
     pub cwd: Option<String>,
 }
 
 impl CursorLocation {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let session = path
             .file_stem()
             .unwrap_or_default()
@@ -110,7 +110,7 @@ fn decode_folder_name(base: &Path, encoded: &str) -> Option<String> {
 }
 
 /// Returns the folder that a workspace's database belongs to.
-pub fn workspace_folder(database: &Path) -> Option<String> {
+pub(crate) fn workspace_folder(database: &Path) -> Option<String> {
     let text = fs::read_to_string(database.with_file_name("workspace.json")).ok()?;
     let workspace: serde_json::Value = serde_json::from_str(&text).ok()?;
     let folder = workspace.get("folder")?.as_str()?;

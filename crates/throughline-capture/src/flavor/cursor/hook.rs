@@ -8,7 +8,7 @@ use crate::hook::{
 };
 
 #[derive(Debug)]
-pub struct CursorHooks;
+pub(crate) struct CursorHooks;
 
 impl Dialect for CursorHooks {
     fn flavor(&self) -> Flavor {

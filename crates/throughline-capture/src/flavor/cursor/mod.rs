@@ -21,7 +21,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source};
 
-pub const CURSOR: Adapter = Adapter {
+pub(crate) const CURSOR: Adapter = Adapter {
     flavor: Flavor::Cursor,
     roots: discover::roots,
     claim: |root, relative| discover::claim(&root.join(relative)),

@@ -18,7 +18,7 @@ use crate::json::Lenient;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct CursorTranscriptReader {
+pub(crate) struct CursorTranscriptReader {
     place: CursorLocation,
     session: SessionId,
     state: CursorTranscriptState,
@@ -36,7 +36,7 @@ struct CursorTranscriptState {
 }
 
 impl CursorTranscriptReader {
-    pub fn new(place: CursorLocation, state: Option<&str>) -> Self {
+    pub(crate) fn new(place: CursorLocation, state: Option<&str>) -> Self {
         let session = SessionId::of(Flavor::Cursor, &place.session);
         let state = state.and_then(|state| serde_json::from_str(state).ok());
         let state = state.unwrap_or_else(|| {

@@ -10,7 +10,7 @@ use crate::time::Time;
 /// `composer.composerData` of a workspace.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Composers<'a> {
+pub(crate) struct Composers<'a> {
     #[serde(borrow)]
     pub all_composers: Lenient<Vec<&'a RawValue>>,
 }
@@ -18,7 +18,7 @@ pub struct Composers<'a> {
 /// A conversation. Older releases have the messages inside, newer ones only their ids.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Composer<'a> {
+pub(crate) struct Composer<'a> {
     pub composer_id: Lenient<String>,
     pub name: Lenient<String>,
     pub created_at: Time,
@@ -35,38 +35,38 @@ pub struct Composer<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ModelName {
+pub(crate) struct ModelName {
     pub model_name: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Workspace {
+pub(crate) struct Workspace {
     pub uri: Lenient<Uri>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Uri {
+pub(crate) struct Uri {
     pub fs_path: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Subagent {
+pub(crate) struct Subagent {
     pub parent_composer_id: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Header {
+pub(crate) struct Header {
     pub bubble_id: Lenient<String>,
 }
 
 /// A message, or a tool call with its result.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Bubble {
+pub(crate) struct Bubble {
     pub bubble_id: Lenient<String>,
     /// 1 is the user, 2 the model.
     #[serde(rename = "type")]
@@ -83,19 +83,19 @@ pub struct Bubble {
 
 #[derive(Clone, Copy, Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Timing {
+pub(crate) struct Timing {
     pub client_start_time: Time,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Thinking {
+pub(crate) struct Thinking {
     pub text: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Tool {
+pub(crate) struct Tool {
     pub tool_call_id: Lenient<String>,
     pub name: Lenient<String>,
     pub status: Lenient<String>,
@@ -109,27 +109,27 @@ pub struct Tool {
 
 #[derive(Clone, Copy, Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct TokenCount {
+pub(crate) struct TokenCount {
     pub input_tokens: Lenient<f64>,
     pub output_tokens: Lenient<f64>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Details {
+pub(crate) struct Details {
     pub message: Lenient<String>,
 }
 
 /// `workbench.panel.aichat.view.aichat.chatdata` of a workspace.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Chats {
+pub(crate) struct Chats {
     pub tabs: Lenient<Vec<Lenient<Tab>>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Tab {
+pub(crate) struct Tab {
     pub tab_id: Lenient<String>,
     pub chat_title: Lenient<String>,
     pub last_send_time: Time,
@@ -138,7 +138,7 @@ pub struct Tab {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ChatBubble {
+pub(crate) struct ChatBubble {
     pub id: Lenient<String>,
     #[serde(rename = "type")]
     pub kind: Lenient<String>,
@@ -150,7 +150,7 @@ pub struct ChatBubble {
 /// A line of an agent's transcript.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     pub role: Lenient<String>,
     #[serde(borrow)]
     pub message: Lenient<Spoken<'a>>,
@@ -161,7 +161,7 @@ pub struct Line<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Spoken<'a> {
+pub(crate) struct Spoken<'a> {
     #[serde(borrow)]
     pub content: Lenient<Vec<Lenient<ContentBlock<'a>>>>,
 }

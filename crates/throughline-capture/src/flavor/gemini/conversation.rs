@@ -13,7 +13,7 @@ use crate::{InputLine, ParseOutput, lines};
 
 /// A session as its file describes it.
 #[derive(Default)]
-pub struct GeminiConversation {
+pub(crate) struct GeminiConversation {
     /// The last values of the header, without its messages.
     pub session: Session,
     pub turns: Vec<GeminiTurn>,
@@ -21,13 +21,13 @@ pub struct GeminiConversation {
     known: HashMap<String, usize>,
 }
 
-pub struct GeminiTurn {
+pub(crate) struct GeminiTurn {
     pub event: TurnEvent,
     /// The line of its first occurrence.
     pub line: u64,
 }
 
-pub enum TurnEvent {
+pub(crate) enum TurnEvent {
     Message(Box<Message>),
     /// The conversation was rewound to before this message.
     Rewind(String),
@@ -35,7 +35,7 @@ pub enum TurnEvent {
 
 /// The layout of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
+pub(crate) enum Layout {
     /// One object over several lines.
     Object,
     /// One record per line.
@@ -44,7 +44,7 @@ pub enum Layout {
 }
 
 impl GeminiConversation {
-    pub fn read(document: InputLine<'_>, layout: Layout, out: &mut ParseOutput) -> Self {
+    pub(crate) fn read(document: InputLine<'_>, layout: Layout, out: &mut ParseOutput) -> Self {
         let mut conversation = Self::default();
         if layout == Layout::Object || is_whole(document.text) {
             lines::for_each_object(document, out, |text, _| conversation.add_record(1, text));

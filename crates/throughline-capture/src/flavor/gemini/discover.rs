@@ -10,14 +10,14 @@ use crate::AgentEnv;
 use crate::flavor::names::file_name;
 
 /// Returns the folder of all projects. The variable names the parent of `.gemini`.
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let home = env.folder_variable("GEMINI_CLI_HOME");
     let home = home.unwrap_or_else(|| env.home.clone());
     vec![home.join(".gemini").join("tmp")]
 }
 
 /// Says whether a file is a session: `chats/session-*`, or `chats/<parent>/<subagent>.jsonl`.
-pub fn is_session(path: &Path) -> bool {
+pub(crate) fn is_session(path: &Path) -> bool {
     let file = file_name(path);
     let folder = path.parent().map_or("", file_name);
     let above = path.parent().and_then(Path::parent).map_or("", file_name);
@@ -35,7 +35,7 @@ fn is_log(name: &str) -> bool {
 }
 
 /// Says whether a text starts like a session of either format.
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     head.trim_start().starts_with('{')
         && head.contains("\"sessionId\"")
         && head.contains("\"projectHash\"")
@@ -43,7 +43,7 @@ pub fn recognises(head: &str) -> bool {
 
 /// The session that the path of a file names.
 #[derive(Clone, Debug, Default)]
-pub struct GeminiLocation {
+pub(crate) struct GeminiLocation {
     /// The session in the file's name, for files that do not name one.
     pub session: String,
     pub cwd: Option<String>,
@@ -55,7 +55,7 @@ pub struct GeminiLocation {
 }
 
 impl GeminiLocation {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(path);
         let above = folder.parent().unwrap_or(folder);
         let (chats, parent) = if file_name(above) == "chats" {

@@ -8,7 +8,7 @@ use crate::hook::{
 };
 
 #[derive(Debug)]
-pub struct GeminiHooks;
+pub(crate) struct GeminiHooks;
 
 const NAMES: &[&str] = &[
     "BeforeAgent",

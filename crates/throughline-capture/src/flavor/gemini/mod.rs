@@ -25,7 +25,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const GEMINI: Adapter = Adapter {
+pub(crate) const GEMINI: Adapter = Adapter {
     flavor: Flavor::Gemini,
     roots: discover::roots,
     claim: |root, relative| {

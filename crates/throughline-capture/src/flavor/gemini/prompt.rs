@@ -26,7 +26,7 @@ const FILES_BEGIN: &str = "--- Content from referenced files ---";
 const FILES_END: &str = "--- End of content ---";
 
 /// Returns the blocks of a user message and its origin.
-pub fn read_prompt(message: &Message) -> (Vec<Block>, Origin) {
+pub(crate) fn read_prompt(message: &Message) -> (Vec<Block>, Origin) {
     let content = message
         .display_content
         .as_ref()
@@ -83,7 +83,7 @@ fn strip_hook_context(block: Block) -> Block {
 }
 
 /// Returns the origin of an answer: Gemini CLI itself answers the summary of a compaction.
-pub fn answer_origin(blocks: &[Block]) -> Origin {
+pub(crate) fn answer_origin(blocks: &[Block]) -> Origin {
     match blocks {
         [Block::Text(text)] if text == "Got it. Thanks for the additional context!" => {
             Origin::Harness
@@ -93,14 +93,14 @@ pub fn answer_origin(blocks: &[Block]) -> Origin {
 }
 
 /// Returns the folder that the session's first message names.
-pub fn workspace(text: &str) -> Option<&str> {
+pub(crate) fn workspace(text: &str) -> Option<&str> {
     let (_, list) = text.split_once("**Workspace Directories:**")?;
     let first = list.trim_start().lines().next()?;
     Some(first.strip_prefix("- ")?.trim()).filter(|path| !path.is_empty())
 }
 
 /// Returns the first line of a prompt as a title.
-pub fn title(blocks: &[Block]) -> Option<String> {
+pub(crate) fn title(blocks: &[Block]) -> Option<String> {
     const TITLE_CHARS_MAX: usize = 200;
     let text = blocks.iter().find_map(|block| match block {
         Block::Text(text) => Some(text),

@@ -15,12 +15,12 @@ use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput};
 
 #[derive(Debug)]
-pub struct GeminiReader {
+pub(crate) struct GeminiReader {
     location: GeminiLocation,
 }
 
 impl GeminiReader {
-    pub fn new(location: GeminiLocation) -> Self {
+    pub(crate) fn new(location: GeminiLocation) -> Self {
         Self { location }
     }
 }

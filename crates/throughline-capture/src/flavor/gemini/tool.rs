@@ -8,7 +8,7 @@ use crate::flavor::gemini_content::{self, GeminiContent, ToolAnswer};
 use crate::tools;
 
 impl ToolCall {
-    pub fn tool_use(&self) -> ToolUse {
+    pub(crate) fn tool_use(&self) -> ToolUse {
         let input = self.args.as_ref().map_or("{}", |args| args.get());
         ToolUse {
             call: CallId::new(&*self.id),
@@ -19,7 +19,7 @@ impl ToolCall {
     }
 
     /// Returns the result if there is one yet.
-    pub fn tool_result(&self) -> Option<ToolResult> {
+    pub(crate) fn tool_result(&self) -> Option<ToolResult> {
         let call = self.tool_use();
         let failed = matches!(&*self.status, "error" | "cancelled");
         let finished = failed || self.status == "success" || self.result.is_some();

@@ -17,7 +17,7 @@ use crate::calls::OpenCalls;
 /// from the content. They survive a compaction, which rewrites the conversation.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct GooseConversation {
+pub(crate) struct GooseConversation {
     chain: IdChain,
     calls: OpenCalls,
     line: u64,
@@ -25,7 +25,7 @@ pub struct GooseConversation {
 
 /// A message as the database or a file contains it.
 #[derive(Debug)]
-pub struct GooseMessage<'a> {
+pub(crate) struct GooseMessage<'a> {
     pub role: &'a str,
     pub at: Option<Timestamp>,
     pub content: Vec<&'a RawValue>,
@@ -36,7 +36,7 @@ pub struct GooseMessage<'a> {
 
 /// The part that a message plays in the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GooseMessageKind {
+pub(crate) enum GooseMessageKind {
     Spoken,
     /// Goose added it for the model; users do not see it.
     Hidden,
@@ -46,7 +46,7 @@ pub enum GooseMessageKind {
 
 impl GooseConversation {
     /// Returns the message; `None` if it is empty.
-    pub fn read_message(
+    pub(crate) fn read_message(
         &mut self,
         session: &SessionId,
         said: GooseMessage<'_>,

@@ -27,7 +27,7 @@ struct GooseDatabaseState {
     updated: String,
 }
 
-pub fn read_rows(
+pub(crate) fn read_rows(
     database: &ForeignDatabase,
     state: Option<&str>,
     out: &mut ParseOutput,
@@ -147,7 +147,7 @@ fn patch(session: &SessionId, row: &ForeignRow<'_, '_>) -> SessionPatch {
 }
 
 /// Says whether a name is Goose's placeholder for a session without a title.
-pub fn is_placeholder(name: &str) -> bool {
+pub(crate) fn is_placeholder(name: &str) -> bool {
     name == "CLI Session" || name.starts_with("New session") || name.starts_with("New Chat")
 }
 

@@ -11,13 +11,13 @@ use crate::json::Lenient;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 #[derive(Debug)]
-pub struct GooseLegacyReader {
+pub(crate) struct GooseLegacyReader {
     session: SessionId,
     talk: GooseConversation,
 }
 
 impl GooseLegacyReader {
-    pub fn new(source: &Source, state: Option<&str>) -> Self {
+    pub(crate) fn new(source: &Source, state: Option<&str>) -> Self {
         let name = source
             .path
             .file_stem()

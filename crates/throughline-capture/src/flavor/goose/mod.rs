@@ -19,7 +19,7 @@ use memory::Flavor;
 
 use crate::{Adapter, AgentEnv, SourceFormat};
 
-pub const GOOSE: Adapter = Adapter {
+pub(crate) const GOOSE: Adapter = Adapter {
     flavor: Flavor::Goose,
     roots,
     claim,

@@ -14,7 +14,12 @@ use crate::ParseOutput;
 const REMEMBERED_MAX: usize = 32;
 
 impl GrokSession {
-    pub fn read_call(&mut self, tool: &Tool<'_>, mark: &GrokPosition, out: &mut ParseOutput) {
+    pub(crate) fn read_call(
+        &mut self,
+        tool: &Tool<'_>,
+        mark: &GrokPosition,
+        out: &mut ParseOutput,
+    ) {
         let call = tool.call();
         if tool.input().is_some() {
             self.emit_call(call, mark, out);
@@ -30,14 +35,14 @@ impl GrokSession {
     }
 
     /// Says whether an update of a call contains something new.
-    pub fn is_news(&self, tool: &Tool<'_>) -> bool {
+    pub(crate) fn is_news(&self, tool: &Tool<'_>) -> bool {
         let known = |call: &CallId| call.as_str() == tool.tool_call_id;
         let finishes = tool.is_finished() && !self.state.finished.iter().any(known);
         let opens = tool.input().is_some() && self.announced_index(tool).is_some();
         finishes || opens
     }
 
-    pub fn read_call_update(
+    pub(crate) fn read_call_update(
         &mut self,
         tool: &Tool<'_>,
         mark: &GrokPosition,

@@ -18,7 +18,7 @@ use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct GrokChatReader {
+pub(crate) struct GrokChatReader {
     location: GrokLocation,
     chain: IdChain,
     calls: OpenCalls,
@@ -29,7 +29,7 @@ pub struct GrokChatReader {
 }
 
 impl GrokChatReader {
-    pub fn new(location: GrokLocation) -> Self {
+    pub(crate) fn new(location: GrokLocation) -> Self {
         Self {
             location,
             chain: IdChain::default(),

@@ -8,14 +8,14 @@ use crate::flavor::names::{file_name, is_uuid, percent_decode};
 use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folder of all sessions.
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let home = env.folder_or_home("GROK_HOME", ".grok");
     vec![home.join("sessions")]
 }
 
 /// The kinds of files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrokFile {
+pub(crate) enum GrokFile {
     Updates,
     Chat,
     Summary,
@@ -28,7 +28,7 @@ impl GrokFile {
     ///
     /// Only the end of the path counts, so a root may be Grok's home, its `sessions`, or any folder
     /// that session directories were copied to.
-    pub fn at(path: &Path) -> Option<Self> {
+    pub(crate) fn at(path: &Path) -> Option<Self> {
         let session = path.parent()?;
         match path.file_name()?.to_str()? {
             "updates.jsonl" => Some(Self::Updates),
@@ -43,7 +43,7 @@ impl GrokFile {
     }
 
     /// Returns the kind of a file that is known to be Grok's, whatever its name.
-    pub fn named(path: &Path, format: SourceFormat) -> Self {
+    pub(crate) fn named(path: &Path, format: SourceFormat) -> Self {
         let name = file_name(path);
         if name.ends_with("chat_history.jsonl") {
             Self::Chat
@@ -58,7 +58,7 @@ impl GrokFile {
         }
     }
 
-    pub fn format(self) -> SourceFormat {
+    pub(crate) fn format(self) -> SourceFormat {
         match self {
             Self::Updates => SourceFormat::Lines,
             // The history is rewritten when the session is compacted or rewound.
@@ -68,7 +68,7 @@ impl GrokFile {
 }
 
 /// Says whether a text starts like one of these files.
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let has = |key: &str| head.contains(key);
     let update = has("\"sessionUpdate\"") && has("\"sessionId\"");
     let chat = head.starts_with(r#"{"type":"system","content":""#) && !has("\"uuid\"");
@@ -78,7 +78,7 @@ pub fn recognises(head: &str) -> bool {
 
 /// The session that the path of a file names.
 #[derive(Clone, Debug, Default)]
-pub struct GrokLocation {
+pub(crate) struct GrokLocation {
     /// The session's id is the name of its directory.
     pub session: String,
     pub cwd: Option<String>,
@@ -89,7 +89,7 @@ pub struct GrokLocation {
 }
 
 impl GrokLocation {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let Some(directory) = path.parent() else {
             return Self::default();
         };

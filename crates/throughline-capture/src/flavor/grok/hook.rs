@@ -9,7 +9,7 @@ use crate::flavor::claude;
 use crate::hook::{Dialect, HookEvent, HookHints, HookKind, HookPayload, NotesCarrier};
 
 #[derive(Debug)]
-pub struct GrokHooks;
+pub(crate) struct GrokHooks;
 
 impl Dialect for GrokHooks {
     fn flavor(&self) -> Flavor {

@@ -32,7 +32,7 @@ use memory::Flavor;
 use self::discover::{GrokFile, GrokLocation};
 use crate::{Adapter, LogReader, Source};
 
-pub const GROK: Adapter = Adapter {
+pub(crate) const GROK: Adapter = Adapter {
     flavor: Flavor::Grok,
     roots: discover::roots,
     claim: |root, relative| GrokFile::at(&root.join(relative)).map(GrokFile::format),

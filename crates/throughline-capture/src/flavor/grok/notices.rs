@@ -8,7 +8,7 @@ use super::wire::News;
 use crate::ParseOutput;
 
 /// The kinds that [`GrokSession::read_notice`] reads.
-pub const NOTICE_KINDS: &[&str] = &[
+pub(crate) const NOTICE_KINDS: &[&str] = &[
     "auto_compact_cancelled",
     "auto_compact_completed",
     "auto_compact_failed",
@@ -26,7 +26,7 @@ pub const NOTICE_KINDS: &[&str] = &[
 
 /// Kinds without content, or with content that another entry repeats: a plan repeats the arguments
 /// of the tool that made it, a finished subagent its result.
-pub const IGNORED_KINDS: &[&str] = &[
+pub(crate) const IGNORED_KINDS: &[&str] = &[
     "auto_continue_completed",
     "auto_recovery_started",
     "available_commands_update",
@@ -73,7 +73,7 @@ pub const IGNORED_KINDS: &[&str] = &[
 ];
 
 impl GrokSession {
-    pub fn read_notice(
+    pub(crate) fn read_notice(
         &mut self,
         kind: &str,
         news: &News<'_>,
@@ -134,7 +134,12 @@ impl GrokSession {
         }
     }
 
-    pub fn emit_error(&mut self, text: Option<&str>, mark: &GrokPosition, out: &mut ParseOutput) {
+    pub(crate) fn emit_error(
+        &mut self,
+        text: Option<&str>,
+        mark: &GrokPosition,
+        out: &mut ParseOutput,
+    ) {
         let block = Block::Error(text.unwrap_or("error").to_owned());
         self.emit_block(mark, "/error", (Role::System, Origin::Harness), block, out);
     }

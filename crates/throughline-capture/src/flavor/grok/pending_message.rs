@@ -6,7 +6,7 @@ use memory::{ApiId, Block};
 use super::wire::{Chunk, Content};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrokSpeaker {
+pub(crate) enum GrokSpeaker {
     User,
     Thought,
     Assistant,
@@ -21,7 +21,7 @@ impl GrokSpeaker {
 
 /// The session, ids, time and line of an update.
 #[derive(Clone, Debug)]
-pub struct GrokPosition {
+pub(crate) struct GrokPosition {
     pub session: String,
     /// The log's own id of the entry, if there is one.
     pub id: Option<String>,
@@ -32,7 +32,7 @@ pub struct GrokPosition {
 }
 
 #[derive(Debug)]
-pub struct PendingMessage {
+pub(crate) struct PendingMessage {
     pub speaker: GrokSpeaker,
     /// The position of the first chunk.
     pub mark: GrokPosition,
@@ -44,7 +44,7 @@ pub struct PendingMessage {
 }
 
 impl PendingMessage {
-    pub fn new(speaker: GrokSpeaker, chunk: &Chunk<'_>, mark: GrokPosition) -> Self {
+    pub(crate) fn new(speaker: GrokSpeaker, chunk: &Chunk<'_>, mark: GrokPosition) -> Self {
         let meta = chunk.meta.as_ref();
         let mut pending = Self {
             speaker,
@@ -61,7 +61,12 @@ impl PendingMessage {
     }
 
     /// Says whether a chunk continues this message.
-    pub fn accepts(&self, speaker: GrokSpeaker, chunk: &Chunk<'_>, mark: &GrokPosition) -> bool {
+    pub(crate) fn accepts(
+        &self,
+        speaker: GrokSpeaker,
+        chunk: &Chunk<'_>,
+        mark: &GrokPosition,
+    ) -> bool {
         let prompt_index = chunk.meta.as_ref().and_then(|meta| meta.prompt_index);
         self.speaker.is_model() == speaker.is_model()
             && self.mark.session == mark.session
@@ -70,7 +75,7 @@ impl PendingMessage {
             && may_be_equal(&self.message_id.as_deref(), &chunk.message_id.as_deref())
     }
 
-    pub fn add(&mut self, speaker: GrokSpeaker, chunk: &Chunk<'_>) {
+    pub(crate) fn add(&mut self, speaker: GrokSpeaker, chunk: &Chunk<'_>) {
         let Some(block) = chunk.content.as_ref().and_then(block) else {
             return;
         };
@@ -95,7 +100,7 @@ fn may_be_equal<T: PartialEq>(known: &Option<T>, told: &Option<T>) -> bool {
 }
 
 /// Returns a content block. Attached files are named, not copied.
-pub fn block(content: &Content<'_>) -> Option<Block> {
+pub(crate) fn block(content: &Content<'_>) -> Option<Block> {
     let text = |text: &str| (!text.is_empty()).then(|| Block::Text(text.to_owned()));
     // The name gets a line of its own to separate it from the text around it.
     let name = |uri: &str| text(&format!("\n{uri}\n"));

@@ -29,7 +29,7 @@ const QUERY_END: &str = "</user_query>";
 const SUMMARY_PREFIX: &str = "This session is being continued from a previous conversation";
 
 /// Returns the origin of a user message, and reduces its blocks to the person's words.
-pub fn unwrap_prompt(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) -> Origin {
+pub(crate) fn unwrap_prompt(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) -> Origin {
     if let Some(Block::Text(text)) = blocks.first()
         && text.starts_with(SUMMARY_PREFIX)
     {

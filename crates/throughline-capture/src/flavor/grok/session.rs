@@ -15,7 +15,7 @@ use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
 #[derive(Debug)]
-pub struct GrokSession {
+pub(crate) struct GrokSession {
     pub location: GrokLocation,
     pub state: GrokReaderState,
 }
@@ -23,7 +23,7 @@ pub struct GrokSession {
 /// The state that the next reader of the log needs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct GrokReaderState {
+pub(crate) struct GrokReaderState {
     /// The session whose folder has been emitted.
     introduced: Option<String>,
     model: Option<String>,
@@ -37,7 +37,7 @@ pub struct GrokReaderState {
 
 /// A call whose arguments have not come yet.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct AnnouncedCall {
+pub(crate) struct AnnouncedCall {
     pub call: CallId,
     pub tool: String,
     pub path: Option<String>,
@@ -46,7 +46,7 @@ pub struct AnnouncedCall {
 /// The progress of a compaction, whose start, checkpoint and end are separate lines.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CompactionProgress {
+pub(crate) struct CompactionProgress {
     pub tokens_before: Option<u64>,
     /// The compaction was started because the context was full.
     pub full: bool,
@@ -56,7 +56,7 @@ pub struct CompactionProgress {
 
 impl GrokSession {
     /// Emits a complete message.
-    pub fn emit_pending(&mut self, mut pending: PendingMessage, out: &mut ParseOutput) {
+    pub(crate) fn emit_pending(&mut self, mut pending: PendingMessage, out: &mut ParseOutput) {
         let (role, origin) = match pending.speaker {
             // The model that started the subagent wrote the prompt.
             GrokSpeaker::User if self.location.is_subagent => (Role::User, Origin::Harness),
@@ -77,7 +77,7 @@ impl GrokSession {
     }
 
     /// Emits a message of one block. `part` distinguishes the messages of one line.
-    pub fn emit_block(
+    pub(crate) fn emit_block(
         &mut self,
         mark: &GrokPosition,
         part: &str,
@@ -122,7 +122,7 @@ impl GrokSession {
     }
 
     /// Emits the session's folder and model if they are new.
-    pub fn emit_session_changes(
+    pub(crate) fn emit_session_changes(
         &mut self,
         mark: &GrokPosition,
         model: Option<String>,
@@ -147,12 +147,12 @@ impl GrokSession {
     }
 }
 
-pub fn session_id(mark: &GrokPosition) -> SessionId {
+pub(crate) fn session_id(mark: &GrokPosition) -> SessionId {
     SessionId::of(Flavor::Grok, &mark.session)
 }
 
 /// Returns the text that a block contributes to an id where the log has none.
-pub fn block_key(block: &Block) -> &str {
+pub(crate) fn block_key(block: &Block) -> &str {
     match block {
         Block::Text(text) | Block::Thinking(text) | Block::Summary(text) | Block::Error(text) => {
             text

@@ -12,7 +12,7 @@ use crate::tools;
 
 impl Tool<'_> {
     /// Returns the tool's name: the one that the model called, or else a word for its kind.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let named = self
             .meta
             .as_ref()
@@ -23,18 +23,18 @@ impl Tool<'_> {
     }
 
     /// Returns the arguments if they have come.
-    pub fn input(&self) -> Option<&str> {
+    pub(crate) fn input(&self) -> Option<&str> {
         self.raw_input
             .map(RawValue::get)
             .filter(|input| *input != "{}")
     }
 
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         matches!(self.status.as_deref(), Some("completed" | "failed"))
     }
 
     /// Returns the call. If the arguments never come, the title serves as input.
-    pub fn call(&self) -> ToolUse {
+    pub(crate) fn call(&self) -> ToolUse {
         let input = self
             .input()
             .or(self.title.as_deref())
@@ -49,7 +49,7 @@ impl Tool<'_> {
         }
     }
 
-    pub fn result(&self) -> ToolResult {
+    pub(crate) fn result(&self) -> ToolResult {
         let output = self.raw_output.map(output).unwrap_or_default();
         let failed = self.status.as_deref() == Some("failed");
         let parts = self.content.as_deref().unwrap_or_default();

@@ -18,13 +18,13 @@ use crate::time::Time;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, lines};
 
 #[derive(Debug)]
-pub struct GrokLogReader {
+pub(crate) struct GrokLogReader {
     session: GrokSession,
     pending: Option<PendingMessage>,
 }
 
 impl GrokLogReader {
-    pub fn new(place: GrokLocation, state: Option<&str>) -> Self {
+    pub(crate) fn new(place: GrokLocation, state: Option<&str>) -> Self {
         Self {
             session: GrokSession {
                 location: place,

@@ -11,7 +11,7 @@ const TICKS_PER_USD: f64 = 1e10;
 
 /// Returns the usage of one prompt, per model where the log has that. An incomplete bill yields its
 /// tokens but no cost.
-pub fn entries(
+pub(crate) fn entries(
     session: &SessionId,
     prompt: &str,
     at: Option<Timestamp>,

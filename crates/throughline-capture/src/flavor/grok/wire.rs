@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use self::chat::{BackendCall, ChatCall, ChatLine};
-pub use self::summary::{Subagent, Summary};
+pub(crate) use self::chat::{BackendCall, ChatCall, ChatLine};
+pub(crate) use self::summary::{Subagent, Summary};
 use crate::time::Time;
 
 /// A line of `updates.jsonl`. The oldest lines are bare notifications without an envelope.
 #[derive(Deserialize)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     #[serde(default)]
     pub timestamp: Time,
     #[serde(borrow)]
@@ -32,7 +32,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub fn notification(self) -> Notification<'a> {
+    pub(crate) fn notification(self) -> Notification<'a> {
         self.params.unwrap_or(Notification {
             session: self.session,
             update: self.update,
@@ -42,7 +42,7 @@ impl<'a> Line<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Notification<'a> {
+pub(crate) struct Notification<'a> {
     #[serde(borrow, rename = "sessionId")]
     pub session: Option<Cow<'a, str>>,
     /// Raw until the kind is known, because an unknown kind may have any fields.
@@ -54,7 +54,7 @@ pub struct Notification<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Meta<'a> {
+pub(crate) struct Meta<'a> {
     #[serde(borrow)]
     pub event_id: Option<Cow<'a, str>>,
     pub agent_timestamp_ms: Time,
@@ -68,7 +68,7 @@ pub struct Meta<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Kind<'a> {
+pub(crate) struct Kind<'a> {
     #[serde(borrow, rename = "sessionUpdate")]
     pub kind: Cow<'a, str>,
 }
@@ -76,7 +76,7 @@ pub struct Kind<'a> {
 /// A chunk of a message.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Chunk<'a> {
+pub(crate) struct Chunk<'a> {
     #[serde(borrow)]
     pub content: Option<Content<'a>>,
     #[serde(borrow)]
@@ -87,7 +87,7 @@ pub struct Chunk<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ChunkMeta<'a> {
+pub(crate) struct ChunkMeta<'a> {
     #[serde(borrow)]
     pub model_id: Option<Cow<'a, str>>,
     pub prompt_index: Option<u64>,
@@ -98,7 +98,7 @@ pub struct ChunkMeta<'a> {
 /// A block of the agent protocol, or of `chat_history.jsonl`, which adds `url`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Content<'a> {
+pub(crate) struct Content<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -114,7 +114,7 @@ pub struct Content<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Resource<'a> {
+pub(crate) struct Resource<'a> {
     #[serde(borrow)]
     pub uri: Option<Cow<'a, str>>,
 }
@@ -122,7 +122,7 @@ pub struct Resource<'a> {
 /// A tool call, or an update of one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tool<'a> {
+pub(crate) struct Tool<'a> {
     #[serde(borrow)]
     pub tool_call_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -144,19 +144,19 @@ pub struct Tool<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct ToolMeta<'a> {
+pub(crate) struct ToolMeta<'a> {
     #[serde(borrow, rename = "x.ai/tool")]
     pub tool: Option<ToolName<'a>>,
 }
 
 #[derive(Deserialize)]
-pub struct ToolName<'a> {
+pub(crate) struct ToolName<'a> {
     #[serde(borrow)]
     pub name: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
-pub struct Location<'a> {
+pub(crate) struct Location<'a> {
     #[serde(borrow)]
     pub path: Cow<'a, str>,
 }
@@ -164,7 +164,7 @@ pub struct Location<'a> {
 /// A part of a tool's result: content, a diff, or a terminal.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(borrow)]
     pub content: Option<Content<'a>>,
     #[serde(borrow)]
@@ -178,7 +178,7 @@ pub struct Part<'a> {
 /// The known fields of tools' own outputs. Every tool has its own shape.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Output<'a> {
+pub(crate) struct Output<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -193,13 +193,13 @@ pub struct Output<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Edits<'a> {
+pub(crate) struct Edits<'a> {
     #[serde(borrow)]
     pub tool_output_for_prompt: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
-pub struct TurnCompleted<'a> {
+pub(crate) struct TurnCompleted<'a> {
     #[serde(borrow)]
     pub prompt_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -214,7 +214,7 @@ pub struct TurnCompleted<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SpentByModel<'a> {
+pub(crate) struct SpentByModel<'a> {
     #[serde(borrow, default)]
     pub model_usage: BTreeMap<Cow<'a, str>, Spent>,
     #[serde(default)]
@@ -223,7 +223,7 @@ pub struct SpentByModel<'a> {
 
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Spent {
+pub(crate) struct Spent {
     /// Includes cache reads and writes.
     pub input_tokens: u64,
     pub output_tokens: u64,
@@ -237,7 +237,7 @@ pub struct Spent {
 /// The fields of xAI's small updates that are read. No field has two meanings.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct News<'a> {
+pub(crate) struct News<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Option<Cow<'a, str>>,
     #[serde(borrow)]

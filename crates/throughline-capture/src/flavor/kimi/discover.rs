@@ -11,7 +11,7 @@ use crate::flavor::names::file_name;
 use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folders of sessions of Kimi Code and of the older Kimi CLI.
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let folder = |variable: &str, default: &str| {
         let home = env.folder_variable(variable);
         home.unwrap_or_else(|| env.home.join(default))
@@ -23,7 +23,7 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     ]
 }
 
-pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+pub(crate) fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let path = root.join(relative);
     let folder = file_name(path.parent()?);
     match relative.file_name()?.to_str()? {
@@ -37,7 +37,7 @@ pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
 
 /// The session that the path of a log names.
 #[derive(Clone, Debug)]
-pub struct KimiLocation {
+pub(crate) struct KimiLocation {
     pub session: SessionId,
     /// The session of the agent that started this one.
     pub parent: Option<SessionId>,
@@ -45,7 +45,7 @@ pub struct KimiLocation {
 }
 
 impl KimiLocation {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(path);
         let agents = folder
             .parent()
@@ -78,7 +78,7 @@ impl KimiLocation {
 }
 
 /// Returns the session id of an agent; the main agent has the session's own id.
-pub fn session_id(directory: &str, agent: &str) -> SessionId {
+pub(crate) fn session_id(directory: &str, agent: &str) -> SessionId {
     match agent {
         "main" => SessionId::of(Flavor::Kimi, directory),
         agent => SessionId::of(Flavor::Kimi, &format!("{directory}/{agent}")),

@@ -17,14 +17,14 @@ use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 /// Reads one agent's log.
 #[derive(Debug)]
-pub struct KimiLogReader {
+pub(crate) struct KimiLogReader {
     location: KimiLocation,
     pub(super) state: KimiReaderState,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct KimiReaderState {
+pub(crate) struct KimiReaderState {
     cwd: Option<String>,
     model: Option<String>,
     /// Derives the ids of entries without one.
@@ -38,13 +38,13 @@ pub struct KimiReaderState {
 
 /// The line and the time of an entry.
 #[derive(Clone, Copy, Debug)]
-pub struct KimiPosition {
+pub(crate) struct KimiPosition {
     pub line: u64,
     pub time: Option<Timestamp>,
 }
 
 impl KimiLogReader {
-    pub fn new(source: &Source, state: Option<&str>) -> Self {
+    pub(crate) fn new(source: &Source, state: Option<&str>) -> Self {
         let location = KimiLocation::of(&source.path);
         let state = state
             .and_then(|state| serde_json::from_str(state).ok())
@@ -395,7 +395,7 @@ const IGNORED_PREFIXES: &[&str] = &[
 ];
 
 /// Returns a part of an answer as a block, unless it is empty.
-pub fn part_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
+pub(crate) fn part_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
     match part.kind.as_str() {
         "text" => part.text.to_text().map(Block::Text),
         "think" => part

@@ -21,7 +21,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const KIMI: Adapter = Adapter {
+pub(crate) const KIMI: Adapter = Adapter {
     flavor: Flavor::Kimi,
     roots: discover::roots,
     claim: discover::claim,

@@ -5,7 +5,7 @@ use memory::Origin;
 use super::wire;
 
 /// Returns the origin of a prompt and the typed text.
-pub fn classify_prompt(origin: &wire::Origin<'_>, text: String) -> (Origin, String) {
+pub(crate) fn classify_prompt(origin: &wire::Origin<'_>, text: String) -> (Origin, String) {
     let typed = match origin.kind.as_str() {
         "user" => text,
         // The prompt contains the whole skill; the person typed its name.

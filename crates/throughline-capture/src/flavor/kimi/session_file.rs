@@ -10,12 +10,12 @@ use crate::flavor::names::file_name;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 #[derive(Debug)]
-pub struct KimiSessionFileReader {
+pub(crate) struct KimiSessionFileReader {
     path: PathBuf,
 }
 
 impl KimiSessionFileReader {
-    pub fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         Self {
             path: source.path.clone(),
         }

@@ -50,7 +50,7 @@ impl TableCursor {
     }
 }
 
-pub fn read_rows(
+pub(crate) fn read_rows(
     database: &ForeignDatabase,
     state: Option<&str>,
     out: &mut ParseOutput,

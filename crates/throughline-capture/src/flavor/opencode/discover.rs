@@ -8,7 +8,7 @@ use crate::flavor::database_cache::DatabaseCache;
 use crate::{AgentEnv, SourceFormat};
 
 /// Returns opencode's folders; it uses the XDG data folder on every system.
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let data = env
         .folder_or_home("XDG_DATA_HOME", ".local/share")
         .join("opencode");
@@ -20,7 +20,7 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
 
 /// Returns the working directory of a session from its own file, since the files of messages and
 /// parts do not contain it.
-pub fn session_folder(path: &Path, session: &str) -> Option<String> {
+pub(crate) fn session_folder(path: &Path, session: &str) -> Option<String> {
     let mut above = path.ancestors();
     let storage = above.find(|folder| folder.file_name().is_some_and(|name| name == "storage"))?;
     let projects = std::fs::read_dir(storage.join("session")).ok()?;
@@ -34,7 +34,7 @@ pub fn session_folder(path: &Path, session: &str) -> Option<String> {
 
 /// The kinds of files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpencodeFile {
+pub(crate) enum OpencodeFile {
     Database,
     Session,
     Message,
@@ -43,7 +43,7 @@ pub enum OpencodeFile {
 }
 
 impl OpencodeFile {
-    pub fn at(path: &Path) -> Option<Self> {
+    pub(crate) fn at(path: &Path) -> Option<Self> {
         let names: Vec<_> = path.iter().filter_map(|name| name.to_str()).collect();
         let (file, folders) = names.split_last()?;
         if file.starts_with("opencode") && file.ends_with(".db") {
@@ -62,7 +62,7 @@ impl OpencodeFile {
         }
     }
 
-    pub fn format(self) -> SourceFormat {
+    pub(crate) fn format(self) -> SourceFormat {
         match self {
             Self::Database => SourceFormat::Database,
             Self::Session | Self::Message | Self::Part | Self::Export => SourceFormat::Document,
@@ -71,7 +71,7 @@ impl OpencodeFile {
 }
 
 /// Says whether a file was migrated to the database: opencode leaves the old files behind.
-pub fn is_migrated(path: &Path) -> bool {
+pub(crate) fn is_migrated(path: &Path) -> bool {
     let storage = path
         .ancestors()
         .filter(|folder| folder.ends_with("storage"))
@@ -94,7 +94,7 @@ fn has_sessions(path: PathBuf) -> bool {
 }
 
 /// Says whether a text starts like one of these files.
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let has = |key: &str| head.contains(key);
     let export = is_export(head);
     let stored = has("\"sessionID\"") && (has("\"role\"") || has("\"messageID\""));
@@ -102,7 +102,7 @@ pub fn recognises(head: &str) -> bool {
 }
 
 /// Says whether the head of a file is that of a session written by `opencode export`.
-pub fn is_export(head: &str) -> bool {
+pub(crate) fn is_export(head: &str) -> bool {
     head.trim_start().starts_with('{')
         && head.contains("\"info\"")
         && head.contains("\"projectID\"")

@@ -13,13 +13,13 @@ use super::{session, wire};
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct OpencodeDocumentReader {
+pub(crate) struct OpencodeDocumentReader {
     file: OpencodeFile,
     path: PathBuf,
 }
 
 impl OpencodeDocumentReader {
-    pub fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         let file = OpencodeFile::at(path).unwrap_or(OpencodeFile::Export);
         Self {
             file,

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::hook::{Dialect, HookEvent, HookHints, HookKind, HookPayload, StartReason};
 
 #[derive(Debug)]
-pub struct OpencodeHooks;
+pub(crate) struct OpencodeHooks;
 
 impl Dialect for OpencodeHooks {
     fn flavor(&self) -> Flavor {

@@ -24,7 +24,7 @@ use memory::Flavor;
 
 use crate::{Adapter, SourceFormat};
 
-pub const OPENCODE: Adapter = Adapter {
+pub(crate) const OPENCODE: Adapter = Adapter {
     flavor: Flavor::Opencode,
     roots: discover::roots,
     claim,

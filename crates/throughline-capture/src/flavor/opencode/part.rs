@@ -13,7 +13,7 @@ use crate::{ParseOutput, tools};
 
 /// The fields of a message that apply to all its parts.
 #[derive(Debug)]
-pub struct OpencodeTurn {
+pub(crate) struct OpencodeTurn {
     pub id: String,
     pub session: SessionId,
     role: Role,
@@ -30,7 +30,7 @@ pub struct OpencodeTurn {
 
 impl OpencodeTurn {
     /// Returns `None` for a message without id, session or a known role.
-    pub fn of(message: &wire::Message<'_>) -> Option<Self> {
+    pub(crate) fn of(message: &wire::Message<'_>) -> Option<Self> {
         let role = match message.role.text()? {
             "user" => Role::User,
             "assistant" => Role::Assistant,
@@ -56,13 +56,13 @@ impl OpencodeTurn {
         })
     }
 
-    pub fn is_user(&self) -> bool {
+    pub(crate) fn is_user(&self) -> bool {
         self.role == Role::User
     }
 
     /// Emits the message's own error and usage. `steps_told` means that its parts contain the usage
     /// of each API response.
-    pub fn emit_summary(
+    pub(crate) fn emit_summary(
         &self,
         message: &wire::Message<'_>,
         steps_told: bool,
@@ -82,7 +82,7 @@ impl OpencodeTurn {
     }
 
     /// Emits a part unless it is incomplete.
-    pub fn emit_part(&self, part: wire::Part<'_>, out: &mut ParseOutput) {
+    pub(crate) fn emit_part(&self, part: wire::Part<'_>, out: &mut ParseOutput) {
         let Some(id) = part.id.text().map(str::to_owned) else {
             return out.count_unknown("part without id");
         };

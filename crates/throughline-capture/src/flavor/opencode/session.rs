@@ -7,12 +7,12 @@ use super::wire;
 /// The beginnings of placeholder titles.
 const PLACEHOLDERS: [&str; 2] = ["New session - ", "Child session - "];
 
-pub fn id(native: &str) -> SessionId {
+pub(crate) fn id(native: &str) -> SessionId {
     SessionId::of(Flavor::Opencode, native)
 }
 
 /// Returns the patch of a session; `None` if it has no id.
-pub fn patch(session: wire::Session) -> Option<SessionPatch> {
+pub(crate) fn patch(session: wire::Session) -> Option<SessionPatch> {
     let automated = is_automated(&session);
     let times = session.time.0.unwrap_or_default();
     let parent = session.parent.into_text();
@@ -53,7 +53,7 @@ fn title(text: String) -> Option<Title> {
 }
 
 /// Returns the patch that gives a session its first prompt as a title.
-pub fn first_prompt(session: &SessionId, text: &str) -> SessionPatch {
+pub(crate) fn first_prompt(session: &SessionId, text: &str) -> SessionPatch {
     SessionPatch {
         title: Some(Title {
             text: text.to_owned(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folders of sessions.
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let home = env
         .folder_variable("PI_CODING_AGENT_DIR")
         .unwrap_or_else(|| env.home.join(".pi").join("agent"));
@@ -16,7 +16,7 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
 
 /// Returns how to read a file. Sessions are named `<time>_<id>.jsonl`, and a folder named `pi` may
 /// contain copies under any name.
-pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+pub(crate) fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let stem = relative.file_name()?.to_str()?.strip_suffix(".jsonl")?;
     let named = stem.split_once('_').is_some_and(|(time, id)| {
         time.ends_with('Z') && time.contains('T') && time.starts_with("20") && !id.is_empty()
@@ -30,7 +30,7 @@ pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
 }
 
 /// Says whether a text starts like a session.
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let head = head.trim_start_matches('\u{feff}').trim_start();
     let first = head.lines().next().unwrap_or_default();
     first.starts_with(r#"{"type":"session","#)
@@ -39,7 +39,7 @@ pub fn recognises(head: &str) -> bool {
 }
 
 /// Returns the session id in a file's name.
-pub fn session_in_name(path: &str) -> &str {
+pub(crate) fn session_in_name(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = name.strip_suffix(".jsonl").unwrap_or(name);
     stem.split_once('_').map_or(stem, |(_, id)| id)

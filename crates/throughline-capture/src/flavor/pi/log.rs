@@ -13,7 +13,7 @@ use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 /// Reads one session.
 #[derive(Debug)]
-pub struct PiLogReader {
+pub(crate) struct PiLogReader {
     /// The session in the file's name, in case the header is missing.
     named: String,
     pub(super) state: PiReaderState,
@@ -21,7 +21,7 @@ pub struct PiLogReader {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PiReaderState {
+pub(crate) struct PiReaderState {
     session: Option<String>,
     cwd: Option<String>,
     /// Derives the ids of version 1, which has none.
@@ -31,7 +31,7 @@ pub struct PiReaderState {
 }
 
 impl PiLogReader {
-    pub fn new(source: &Source, state: Option<&str>) -> Self {
+    pub(crate) fn new(source: &Source, state: Option<&str>) -> Self {
         let path = source.path.to_string_lossy();
         Self {
             named: discover::session_in_name(&path).to_owned(),
@@ -188,7 +188,7 @@ impl PiLogReader {
 }
 
 /// Emits a message unless it is empty.
-pub fn push_message(message: Message, blocks: Vec<Block>, out: &mut ParseOutput) {
+pub(crate) fn push_message(message: Message, blocks: Vec<Block>, out: &mut ParseOutput) {
     if !blocks.is_empty() {
         out.push(LogEntry::Message(Message { blocks, ..message }));
     }

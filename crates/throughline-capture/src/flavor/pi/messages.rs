@@ -153,7 +153,7 @@ impl PiLogReader {
 }
 
 /// Returns the blocks of a message's content.
-pub fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Block> {
+pub(crate) fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Block> {
     let Some(content) = content else {
         return Vec::new();
     };
@@ -190,7 +190,7 @@ fn some_text(text: String) -> Option<Block> {
 }
 
 /// Returns the text that a block contributes to an id.
-pub fn block_key(block: &Block) -> &str {
+pub(crate) fn block_key(block: &Block) -> &str {
     match block {
         Block::Text(text)
         | Block::Thinking(text)

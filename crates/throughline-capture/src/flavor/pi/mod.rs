@@ -17,7 +17,7 @@ use memory::Flavor;
 
 use crate::{Adapter, SourceFormat};
 
-pub const PI: Adapter = Adapter {
+pub(crate) const PI: Adapter = Adapter {
     flavor: Flavor::Pi,
     roots: discover::roots,
     claim: discover::claim,

@@ -9,7 +9,7 @@ use crate::time::Time;
 /// A line: the header, or an entry of the tree.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     /// The session's id in the header, otherwise the entry's; absent in version 1.
@@ -37,7 +37,7 @@ pub struct Line<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub role: Text<'a>,
     /// A text, or a list of parts.
@@ -73,7 +73,7 @@ pub struct Message<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -94,7 +94,7 @@ pub struct Part<'a> {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Usage {
+pub(crate) struct Usage {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
@@ -104,6 +104,6 @@ pub struct Usage {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Cost {
+pub(crate) struct Cost {
     pub total: f64,
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::AgentEnv;
 use crate::flavor::names::file_name;
 
-pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let moved = ["QWEN_RUNTIME_DIR", "QWEN_HOME"]
         .iter()
         .find_map(|name| env.folder_variable(name));
@@ -14,7 +14,7 @@ pub fn roots(env: &AgentEnv) -> Vec<PathBuf> {
 }
 
 /// Claims `chats/<session>.jsonl` and `subagents/<session>/agent-<id>.jsonl`.
-pub fn is_log(path: &Path) -> bool {
+pub(crate) fn is_log(path: &Path) -> bool {
     let file = file_name(path);
     let folder = path.parent().map_or("", file_name);
     let above = path.parent().and_then(Path::parent).map_or("", file_name);
@@ -29,7 +29,7 @@ pub fn is_log(path: &Path) -> bool {
     }
 }
 
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let has = |key: &str| head.contains(key);
     has("\"uuid\"")
         && has("\"parentUuid\"")
@@ -38,7 +38,7 @@ pub fn recognises(head: &str) -> bool {
 }
 
 /// Returns the session that a path names; the records may name another, which then counts.
-pub fn session_of(path: &Path) -> String {
+pub(crate) fn session_of(path: &Path) -> String {
     path.file_stem()
         .unwrap_or_default()
         .to_string_lossy()

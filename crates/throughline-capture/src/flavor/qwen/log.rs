@@ -42,14 +42,14 @@ const IGNORED_KINDS: &[&str] = &[
 ];
 
 #[derive(Debug)]
-pub struct QwenLogReader {
+pub(crate) struct QwenLogReader {
     /// The session in the file's name, for records that do not name one.
     session: String,
     state: QwenReaderState,
 }
 
 impl QwenLogReader {
-    pub fn new(session: String, state: Option<&str>) -> Self {
+    pub(crate) fn new(session: String, state: Option<&str>) -> Self {
         Self {
             session,
             state: load_state(state),

@@ -20,7 +20,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const QWEN: Adapter = Adapter {
+pub(crate) const QWEN: Adapter = Adapter {
     flavor: Flavor::Qwen,
     roots: discover::roots,
     claim: |root, relative| discover::is_log(&root.join(relative)).then_some(SourceFormat::Lines),

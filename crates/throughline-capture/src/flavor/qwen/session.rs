@@ -12,7 +12,7 @@ use crate::calls::OpenCalls;
 /// The state that the next reader of the log needs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct QwenReaderState {
+pub(crate) struct QwenReaderState {
     /// The last emitted values of the session.
     told: ReportedSession,
     pub titled: bool,
@@ -34,7 +34,12 @@ struct ReportedSession {
 
 impl QwenReaderState {
     /// Emits the values of the session that changed.
-    pub fn emit_session_changes(&mut self, id: &SessionId, record: &Record, out: &mut ParseOutput) {
+    pub(crate) fn emit_session_changes(
+        &mut self,
+        id: &SessionId,
+        record: &Record,
+        out: &mut ParseOutput,
+    ) {
         let known = &self.told;
         let is_new = known.session != id.as_str();
         let last = |news: &Option<String>, known: &Option<String>| {
@@ -71,7 +76,7 @@ impl QwenReaderState {
         self.told = told;
     }
 
-    pub fn message_id(&mut self, record: &Record) -> MessageId {
+    pub(crate) fn message_id(&mut self, record: &Record) -> MessageId {
         let Some(uuid) = &record.uuid else {
             return self
                 .chain
@@ -91,7 +96,7 @@ impl QwenReaderState {
 
 /// Returns the session of a record; `file` is the session in the file's name, for records that do
 /// not name one.
-pub fn session_id(record: &Record, file: &str) -> SessionId {
+pub(crate) fn session_id(record: &Record, file: &str) -> SessionId {
     let session = record.session_id.as_deref().unwrap_or(file);
     match subagent_of(record) {
         Some(agent) => SessionId::of(Flavor::Qwen, &format!("{session}/{agent}")),
@@ -100,7 +105,7 @@ pub fn session_id(record: &Record, file: &str) -> SessionId {
 }
 
 /// Returns the subagent of a record.
-pub fn subagent_of(record: &Record) -> Option<&str> {
+pub(crate) fn subagent_of(record: &Record) -> Option<&str> {
     record
         .agent_id
         .as_deref()

@@ -9,7 +9,7 @@ use crate::time::Time;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Record {
+pub(crate) struct Record {
     #[serde(rename = "type")]
     pub kind: String,
     #[serde(default, deserialize_with = "json::or_default")]
@@ -50,13 +50,13 @@ pub struct Record {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Message {
+pub(crate) struct Message {
     pub parts: GeminiContent,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct CallResult {
+pub(crate) struct CallResult {
     #[serde(deserialize_with = "json::or_default")]
     pub call_id: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -67,7 +67,7 @@ pub struct CallResult {
 /// The content of a record that the model does not see.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Payload {
+pub(crate) struct Payload {
     /// The typed text.
     #[serde(deserialize_with = "json::or_default")]
     pub display_text: Option<String>,
@@ -88,7 +88,7 @@ pub struct Payload {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct CompressionInfo {
+pub(crate) struct CompressionInfo {
     #[serde(deserialize_with = "json::or_default")]
     pub original_token_count: Option<u64>,
 }
@@ -97,7 +97,7 @@ pub struct CompressionInfo {
 /// include it otherwise, which the total shows.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Tokens {
+pub(crate) struct Tokens {
     #[serde(deserialize_with = "json::or_default")]
     pub prompt_token_count: u64,
     #[serde(deserialize_with = "json::or_default")]

@@ -11,7 +11,7 @@ use super::cline;
 use crate::flavor::vscode::extension_folders;
 use crate::{Adapter, AgentEnv, SourceFormat};
 
-pub const ROO: Adapter = Adapter {
+pub(crate) const ROO: Adapter = Adapter {
     flavor: Flavor::Roo,
     roots,
     claim,

@@ -9,7 +9,7 @@ use super::Content;
 
 /// A line of `chat_history.jsonl`. Its kind is `type` or, in the first format, `role`.
 #[derive(Deserialize)]
-pub struct ChatLine<'a> {
+pub(crate) struct ChatLine<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -37,7 +37,7 @@ pub struct ChatLine<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct ChatCall<'a> {
+pub(crate) struct ChatCall<'a> {
     #[serde(borrow)]
     pub id: Cow<'a, str>,
     #[serde(borrow)]
@@ -49,7 +49,7 @@ pub struct ChatCall<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct ChatFunction<'a> {
+pub(crate) struct ChatFunction<'a> {
     #[serde(borrow)]
     pub name: Cow<'a, str>,
     #[serde(borrow)]
@@ -58,7 +58,7 @@ pub struct ChatFunction<'a> {
 
 /// A tool that ran on xAI's servers; the answer contains its result.
 #[derive(Deserialize)]
-pub struct BackendCall<'a> {
+pub(crate) struct BackendCall<'a> {
     #[serde(borrow)]
     pub tool_type: Cow<'a, str>,
     #[serde(borrow)]
