@@ -1,9 +1,9 @@
 //! The interface between the agents' log formats and the rest of the crate.
 //!
 //! An [`Adapter`] answers, for one agent, where its logs are, which files are logs and how a log
-//! becomes [`memory::LogEntry`]s. Each agent defines its adapter as a constant in its own folder under
-//! [`crate::flavor`]. A [`LogReader`] reads one source; [`ParseOutput`] collects what it understood
-//! and what it skipped. Nothing here knows a concrete format.
+//! becomes [`memory::LogEntry`]s. Each agent defines its adapter as a constant in its own folder
+//! under [`crate::flavor`]. A [`LogReader`] reads one source; [`ParseOutput`] collects what it
+//! understood and what it skipped. Nothing here knows a concrete format.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -116,15 +116,17 @@ pub trait LogReader: Send {
     }
 }
 
-/// Reads the state that an earlier reader left. A state that cannot be parsed was written by another
-/// version; reading then starts over, and ids stay the same because they are derived from content.
+/// Reads the state that an earlier reader left. A state that cannot be parsed was written by
+/// another version; reading then starts over, and ids stay the same because they are derived from
+/// content.
 pub(crate) fn load_state<T: DeserializeOwned + Default>(state: Option<&str>) -> T {
     state
         .and_then(|state| serde_json::from_str(state).ok())
         .unwrap_or_default()
 }
 
-/// Writes a reader's state. States are plain structs of strings and numbers, which always serialise.
+/// Writes a reader's state. States are plain structs of strings and numbers, which always
+/// serialise.
 pub(crate) fn save_state<T: Serialize>(state: &T) -> String {
     serde_json::to_string(state).unwrap_or_default()
 }
@@ -207,7 +209,7 @@ pub enum SourceFormat {
     Database,
 }
 
-/// What a reader understood, and what it did not.
+/// The result of reading: the entries that were understood, and what was skipped.
 #[derive(Debug, Default)]
 pub struct ParseOutput {
     pub entries: Vec<LogEntry>,
@@ -315,7 +317,8 @@ impl AgentEnv {
             .map(PathBuf::from)
     }
 
-    /// Returns the folder that a variable names, or else the one at `default` below the home folder.
+    /// Returns the folder that a variable names, or else the one at `default` below the home
+    /// folder.
     pub fn folder_or_home(&self, variable: &str, default: &str) -> PathBuf {
         self.folder_variable(variable)
             .unwrap_or_else(|| self.home.join(default))

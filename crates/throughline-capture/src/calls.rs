@@ -1,4 +1,4 @@
-//! Tool calls that wait for their results.
+//! Tracks tool calls until their results come.
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::tools;
 
-/// Calls without a result are rare (aborted turns); the oldest are given up beyond this.
+/// Calls without a result are rare (aborted turns); the oldest are dropped beyond this.
 const OPEN_CALLS_MAX: usize = 256;
 
-/// The open calls of one log. Part of a reader's state, so a result joins its call even when a
-/// sweep ended between the two.
+/// The open calls of one log. They are part of a reader's state, so that a result finds its call
+/// even if a sweep ended between the two.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct OpenCalls(VecDeque<OpenCall>);
 
@@ -22,16 +22,16 @@ struct OpenCall {
     tool: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<String>,
-    /// The files that the call names, which decide what of its result is kept.
+    /// The files that the call names; they decide how much of its result may be kept.
     #[serde(default, skip_serializing_if = "CallFiles::is_empty")]
     files: CallFiles,
-    /// What the call will have changed if it succeeds, as much of it as an artifact shows.
+    /// The changes that the call makes if it succeeds, cut to the length that an artifact shows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     changes: Vec<FileModification>,
 }
 
 impl OpenCalls {
-    /// Notes a call and fills in the file it is about.
+    /// Adds a call, and sets its path if it has none.
     pub fn open(&mut self, call: &mut ToolUse) {
         if call.path.is_none() {
             call.path = tools::target_path(&call.input);
@@ -48,7 +48,7 @@ impl OpenCalls {
         });
     }
 
-    /// Joins a result to its call: tool, path, and the changes that have now happened.
+    /// Removes the call of a result and completes the result with its tool, path and changes.
     pub fn close(&mut self, result: &mut ToolResult) {
         let Some(call) = &result.call else { return };
         let Some(at) = self.0.iter().rposition(|open| open.call == *call) else {
@@ -68,7 +68,7 @@ impl OpenCalls {
     }
 }
 
-/// Cuts changes down to what their artifacts will show: an open call is kept between sweeps.
+/// Cuts diffs to the length that artifacts show, because open calls are stored between sweeps.
 fn truncate_diffs(mut changes: Vec<FileModification>) -> Vec<FileModification> {
     for change in &mut changes {
         change

@@ -1,6 +1,6 @@
-//! A whole conversation, straight from the agent's own log.
+//! Reads a whole conversation from the agent's own log.
 //!
-//! What is compacted must be verbatim, and nothing verbatim comes out of the store.
+//! A compaction needs the messages verbatim, which the store cannot return.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,8 +12,8 @@ use memory::{Flavor, LogEntry, Message, SessionId};
 use crate::flavor::{ADAPTERS, adapter_for};
 use crate::{Adapter, Root, Source, SourceFormat, discover, tail};
 
-/// Reads every message of a log, in its order. Whose log it is, is asked of the file where no flavor
-/// is given; `None` when it is nobody's.
+/// Reads every message of a log in order. Without a flavor, the content of the file decides which
+/// agent wrote it; `None` if no agent did.
 pub fn read_conversation(
     path: &Path,
     flavor: Option<Flavor>,
@@ -39,7 +39,7 @@ pub fn read_conversation(
     }
 }
 
-/// Asks who knows the first lines of a file, whatever it is called.
+/// Returns the source whose adapter recognises the head of a file, whatever its name.
 fn recognise_source(path: &Path) -> io::Result<Option<Source>> {
     let head = tail::read_first_block(path)?;
     let Some(adapter) = ADAPTERS.iter().find(|adapter| adapter.recognises(&head)) else {
@@ -78,7 +78,7 @@ pub fn read_messages(
     Ok(messages)
 }
 
-/// Returns the session that most of the messages belong to; a log may hold its subagents' too.
+/// Returns the session of most messages, since a log may contain subagents' messages too.
 pub fn main_session(messages: &[Message]) -> Option<SessionId> {
     let mut counts: Vec<(&SessionId, usize)> = Vec::new();
     for message in messages {
@@ -90,7 +90,7 @@ pub fn main_session(messages: &[Message]) -> Option<SessionId> {
             None => counts.push((&message.session, 1)),
         }
     }
-    // Of two with as many, the one that came first.
+    // Of two equally frequent sessions, the first one counts.
     let most = counts.iter().map(|(_, count)| *count).max()?;
     let main = counts.iter().find(|(_, count)| *count == most)?;
     Some(main.0.clone())

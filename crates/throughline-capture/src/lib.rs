@@ -1,10 +1,14 @@
-//! Other people's formats in, one schema out.
+//! Reads agents' logs and turns them into one schema.
 //!
-//! [`adapter`] is the seam: a flavor says where its logs lie, which files are logs, and how a line
-//! becomes [`memory::Entry`]s. Each flavor lives in its own folder under [`flavor`] with its wire
-//! types; nothing of them is seen outside. Parsing never fails: it returns what it understood,
-//! what it skipped, and why. [`hook`] is the other way in: what agents tell while they run, and what
-//! may be answered.
+//! [`adapter`] is the interface: an adapter says where an agent's logs are, which files are logs,
+//! and how a line becomes [`memory::LogEntry`]s. Each agent has a folder under [`flavor`] with its
+//! wire types, which are not visible outside. [`json`], [`lines`], [`time`] and [`rows`] read
+//! foreign data tolerantly; [`calls`] and [`tools`] interpret tool calls. Parsing never fails: it
+//! returns what it understood, what it skipped, and why.
+//!
+//! [`source`] discovers files, [`tail`] reads what is new in them, [`sweep`] and [`watch`] store
+//! it, and [`scope`] decides what may be kept. [`hook`] reads what agents report while they run,
+//! and formats the answers.
 
 pub mod adapter;
 pub mod calls;
@@ -24,7 +28,7 @@ pub mod tail;
 mod test_support;
 pub mod time;
 pub mod tools;
-pub mod unread;
+pub mod unstored;
 pub mod watch;
 
 pub use adapter::{

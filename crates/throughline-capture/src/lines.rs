@@ -1,8 +1,8 @@
-//! One physical line, and the JSON objects on it: normally one, sometimes damaged.
+//! Splits a physical line into the JSON objects on it: normally one, sometimes damaged.
 //!
-//! A healthy line costs one parse. Only when that fails do we look closer: padding, a byte-order
-//! mark, two objects glued together, a torn stub before a whole object, half of a surrogate pair,
-//! a key given twice.
+//! An intact line costs one parse. Only if that fails are other causes tried: padding, a byte-order
+//! mark, two objects on one line, a torn object before a whole one, half of a surrogate pair, a
+//! duplicate key.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 
 use crate::{InputLine, ParseOutput, SkipReason};
 
-/// How many places of a damaged line are tried as the start of an object.
+/// How many positions of a damaged line are tried as the start of an object.
 const STARTS_TRIED_MAX: usize = 64;
 
-/// Hands each JSON object of a line to `read`, which fails only on what it cannot parse, and
-/// notes in `out` what could not be read.
+/// Calls `read` with each JSON object of a line, and records in `out` what could not be read.
+/// `read` must fail only on JSON it cannot parse.
 pub fn for_each_object(
     line: InputLine<'_>,
     out: &mut ParseOutput,
@@ -58,7 +58,7 @@ fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || c == '\0' || c == '\u{feff}')
 }
 
-/// Returns where the next whole object starts.
+/// Returns the position of the next complete object.
 fn next_object(text: &str) -> Option<usize> {
     text.match_indices('{')
         .map(|(start, _)| start)
@@ -66,7 +66,7 @@ fn next_object(text: &str) -> Option<usize> {
         .find(|&start| {
             let mut pieces =
                 serde_json::Deserializer::from_str(&text[start..]).into_iter::<&RawValue>();
-            // An object inside a torn one is not an entry; entries have a type or an id.
+            // An object nested in a torn one is not an entry; entries have a type or an id.
             matches!(pieces.next(), Some(Ok(piece)) if start == 0 || looks_like_entry(piece.get()))
         })
 }
@@ -79,7 +79,7 @@ fn looks_like_entry(object: &str) -> bool {
         >= 2
 }
 
-/// Reads an object that gives a key twice as one where the last counts, as most parsers do.
+/// Reads an object with duplicate keys, of which the last counts, as in most parsers.
 fn read_with_last_key(
     object: &str,
     out: &mut ParseOutput,
@@ -89,7 +89,7 @@ fn read_with_last_key(
         .is_ok_and(|value| value.is_object() && read(&value.to_string(), out).is_ok())
 }
 
-/// Replaces the escapes of unpaired surrogates, which JSON allows and Unicode does not.
+/// Replaces the escapes of unpaired surrogates, which JSON allows but Unicode does not.
 fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);
@@ -108,7 +108,7 @@ fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
                 kept = start + 6;
                 at = kept;
             }
-            // The character after a backslash is escaped, whatever it is.
+            // Skips the escaped character after a backslash.
             _ => at = (start + 2).min(bytes.len()),
         }
     }
@@ -116,7 +116,7 @@ fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     Cow::Owned(mended)
 }
 
-/// Returns the code of a `\uXXXX` escape that stands at `start`.
+/// Returns the code of a `\uXXXX` escape at `start`.
 fn escape_at(bytes: &[u8], start: usize) -> Option<u16> {
     let escape = bytes.get(start..start + 6)?;
     let digits = std::str::from_utf8(escape.strip_prefix(b"\\u")?).ok()?;

@@ -1,10 +1,10 @@
-//! Rows of other programs' databases, whose columns come and go with the program's version.
+//! Queries other programs' databases, whose columns depend on the program's version.
 
 use std::collections::BTreeSet;
 
 use store::foreign::ForeignDatabase;
 
-/// Returns a `SELECT` of the columns by name, with `NULL` for those the table does not have.
+/// Returns a `SELECT` of the columns by name, with `NULL` for columns that the table does not have.
 pub fn select_columns(
     database: &ForeignDatabase,
     table: &str,
@@ -18,7 +18,7 @@ pub fn select_columns(
     Ok(format!("SELECT {} FROM {table}", listed.join(", ")))
 }
 
-/// Returns the names of a table's columns; none when there is no such table.
+/// Returns the names of a table's columns; empty if there is no such table.
 pub fn table_columns(database: &ForeignDatabase, table: &str) -> store::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     database.each_row("SELECT name FROM pragma_table_info(?1)", &[&table], |row| {

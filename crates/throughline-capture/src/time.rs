@@ -1,19 +1,19 @@
-//! Times as agents write them.
+//! Parses timestamps as agents write them.
 
 use jiff::Timestamp;
 use serde::de::{Deserialize, Deserializer};
 
 use crate::json::Scalar;
 
-/// Before any agent, and after any that we will read: such a time is a mistake, not a date.
+/// From 2000 to 2100; a time outside this range is an error and not a date.
 const PLAUSIBLE_SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
 
-/// Reads an ISO 8601 time with zone. What is not plausible is no time.
+/// Parses an ISO 8601 time with a zone; `None` if it is implausible.
 pub fn parse_iso(text: &str) -> Option<Timestamp> {
     reject_implausible(text.parse().ok()?)
 }
 
-/// Reads a number of seconds or milliseconds since 1970; which of the two shows in its size.
+/// Reads seconds or milliseconds since 1970; the magnitude tells which.
 pub fn from_number(number: f64) -> Option<Timestamp> {
     let millis = if number.abs() < 1e11 {
         number * 1e3
@@ -31,12 +31,12 @@ pub fn from_number(number: f64) -> Option<Timestamp> {
     reject_implausible(Timestamp::from_millisecond(millis).ok()?)
 }
 
-/// Returns the modification time of a file, which is given in nanoseconds since 1970.
+/// Returns the modification time of a file from nanoseconds since 1970.
 pub fn from_mtime(mtime_ns: i64) -> Option<Timestamp> {
     reject_implausible(Timestamp::from_nanosecond(i128::from(mtime_ns)).ok()?)
 }
 
-/// A time field of either kind.
+/// A time field in either notation; `None` if it is neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Time(pub Option<Timestamp>);
 

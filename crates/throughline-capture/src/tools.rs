@@ -1,5 +1,5 @@
-//! What tools' arguments say of files. Agents name their tools differently but their arguments
-//! alike, so one reading serves all.
+//! Finds files and changes in the arguments of tools. Agents name their tools differently but use
+//! similar arguments, so one parser serves all.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 
 use crate::json::{Lenient, Text};
 
-/// The arguments we know, of any tool. A value of another type than we expect is a slip of the
-/// model's, or another tool's meaning of the word; it takes nothing from the rest.
+/// The known arguments of all tools. A value of an unexpected type is a mistake of the model, or
+/// the argument means something else for that tool; the other arguments stay valid.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct ToolArguments<'a> {
@@ -59,7 +59,7 @@ struct ToolArguments<'a> {
     content: Lenient<Text<'a>>,
     #[serde(borrow)]
     diff: Lenient<Text<'a>>,
-    /// A list; kept unread until it is known to be one.
+    /// A list of edits, raw because another tool may use the name for something else.
     #[serde(borrow)]
     edits: Option<&'a RawValue>,
     #[serde(borrow, alias = "patchText")]
@@ -75,7 +75,7 @@ impl<'a> ToolArguments<'a> {
         named.find(|path| !path.is_empty())
     }
 
-    /// Returns what the arguments put into the file they name.
+    /// Returns the change to the file that the arguments name, as a diff or a text.
     fn replacement_diff(&self) -> Option<String> {
         let edits: Vec<EditArguments<'a>> = self
             .edits
@@ -133,7 +133,7 @@ pub fn target_path(input: &str) -> Option<String> {
 /// Returns what a call changes when it succeeds.
 pub fn file_changes(tool: &str, input: &str) -> Vec<FileModification> {
     let parsed = parse_arguments(input);
-    // A file may be written that is about patches, so what the arguments name comes first.
+    // The named file comes first: its new text may itself contain a patch.
     if is_write_tool(tool)
         && let Some(path) = parsed.named_file()
         && let Some(diff) = parsed.replacement_diff()
@@ -162,7 +162,7 @@ pub fn is_read_tool(tool: &str) -> bool {
             .any(|other| tool.contains(other))
 }
 
-/// Returns the files that a call names, prints and writes.
+/// Returns the files that a call names, reads and writes.
 pub fn call_files(tool: &str, input: &str) -> CallFiles {
     let value = match parse_json_arguments(input) {
         Some(value) => value,
@@ -206,7 +206,7 @@ fn add_files(value: &Value, key: &str, is_reader: bool, files: &mut CallFiles) {
     }
 }
 
-/// Returns arguments that are JSON as a value.
+/// Parses arguments that are a JSON object or list.
 pub fn parse_json_arguments(input: &str) -> Option<Value> {
     let is_json = input.trim_start().starts_with(['{', '[']);
     is_json.then(|| serde_json::from_str(input).ok()).flatten()
@@ -241,7 +241,7 @@ pub fn is_command_key(key: &str) -> bool {
     .contains(&normalize_key(key).as_str())
 }
 
-/// Says whether an argument beside a file's path describes the call and holds none of its text.
+/// Says whether an argument beside a path only describes the call and contains no text of the file.
 pub fn is_neutral_argument(key: &str, text: &str) -> bool {
     const NEUTRAL: &[&str] = &[
         "description",
@@ -269,7 +269,7 @@ pub fn is_neutral_argument(key: &str, text: &str) -> bool {
         || is_path_key(&key)
 }
 
-/// Returns a field's name in lower case and without separators: agents spell names differently.
+/// Returns a field's name in lower case without separators, which agents use differently.
 pub fn normalize_key(key: &str) -> String {
     key.chars()
         .filter(|c| c.is_alphanumeric())
@@ -284,7 +284,7 @@ fn parse_arguments(input: &str) -> ToolArguments<'_> {
     serde_json::from_str(input).unwrap_or_default()
 }
 
-/// Returns a replacement as a diff: what went, then what came.
+/// Returns a replacement as a diff: the removed lines, then the added ones.
 pub fn diff(old: &str, new: &str) -> String {
     let removed = old.lines().map(|line| format!("-{line}"));
     let added = new.lines().map(|line| format!("+{line}"));
@@ -293,8 +293,8 @@ pub fn diff(old: &str, new: &str) -> String {
 
 const PATCH_BEGIN: &str = "*** Begin Patch";
 
-/// Returns the patch that the arguments hold: as themselves, in a field, or in a shell command
-/// that applies it.
+/// Returns the patch in the arguments: as a whole, in a field, or in a shell command that applies
+/// it.
 fn find_patch<'a>(input: &'a str, parsed: &ToolArguments<'a>) -> Option<Cow<'a, str>> {
     if !input.contains(PATCH_BEGIN) {
         return None;
@@ -315,7 +315,7 @@ fn find_patch<'a>(input: &'a str, parsed: &ToolArguments<'a>) -> Option<Cow<'a, 
     applied.then(|| Cow::Owned(memory::flatten::flatten(input)))
 }
 
-/// Splits a patch of the `*** Update File: path` kind by file.
+/// Splits a patch in the `*** Update File: path` format by file.
 fn split_patch(patch: &str) -> Vec<FileModification> {
     let Some(begin) = patch.find(PATCH_BEGIN) else {
         return Vec::new();
@@ -387,7 +387,8 @@ mod tests {
 
     #[test]
     fn a_patch_is_split_by_file() {
-        let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Add File: b.rs\n+new\n*** End Patch";
+        let patch = "*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n+y\n*** Add File: b.rs\n+new\n\
+            *** End Patch";
         check(
             "apply_patch",
             patch,

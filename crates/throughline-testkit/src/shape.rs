@@ -7,38 +7,61 @@ use memory::{Block, LogEntry, Message, SessionPatch, UsageEntry};
 /// Longest text shown of a block, in characters.
 const SHOWN_CHARS_MAX: usize = 100;
 
-/// Returns the entries of a log as readable lines.
+/// Returns the entries of a log as readable lines. Session, folder and branch are printed only
+/// where they differ from the entry before, so that a reviewer sees what changes.
 pub fn shape(entries: &[LogEntry]) -> String {
-    entries.iter().fold(String::new(), |mut out, entry| {
+    let mut out = String::new();
+    let mut shown = ShownContext::default();
+    for entry in entries {
         match entry {
-            LogEntry::Message(message) => show_message(&mut out, message),
+            LogEntry::Message(message) => show_message(&mut out, message, &mut shown),
             LogEntry::Session(patch) => show_session(&mut out, patch),
-            LogEntry::Usage(usage) => show_usage(&mut out, usage),
+            LogEntry::Usage(usage) => show_usage(&mut out, usage, &mut shown),
         }
-        out
-    })
+    }
+    out
 }
 
-fn show_message(out: &mut String, message: &Message) {
+/// The values that were printed last.
+#[derive(Default)]
+struct ShownContext<'a> {
+    session: Option<&'a str>,
+    cwd: Option<&'a str>,
+    branch: Option<&'a str>,
+}
+
+/// Prints a value that differs from the one printed before; `-` where it is no longer set.
+fn show_change<'a>(
+    out: &mut String,
+    name: &str,
+    value: Option<&'a str>,
+    shown: &mut Option<&'a str>,
+) {
+    if value != *shown {
+        let _ = write!(out, " {name}={}", value.unwrap_or("-"));
+        *shown = value;
+    }
+}
+
+fn show_message<'a>(out: &mut String, message: &'a Message, shown: &mut ShownContext<'a>) {
     let at = message
         .at
         .map_or_else(|| "-".to_owned(), |at| at.to_string());
     let _ = write!(
         out,
-        "{:>4} {:?}/{:?} {} {at}",
-        message.line, message.role, message.origin, message.session
+        "{:>4} {:?}/{:?} {at} id={}",
+        message.line, message.role, message.origin, message.id
     );
-    for (name, value) in [
-        ("id", Some(message.id.as_str())),
-        ("api", message.api_id.as_ref().map(memory::ApiId::as_str)),
-        ("model", message.model.as_deref()),
-        ("cwd", message.cwd.as_deref()),
-        ("branch", message.branch.as_deref()),
-    ] {
-        if let Some(value) = value {
-            let _ = write!(out, " {name}={value}");
-        }
+    if let Some(api) = &message.api_id {
+        let _ = write!(out, " api={api}");
     }
+    if let Some(model) = &message.model {
+        let _ = write!(out, " model={model}");
+    }
+    let session = Some(message.session.as_str());
+    show_change(out, "session", session, &mut shown.session);
+    show_change(out, "cwd", message.cwd.as_deref(), &mut shown.cwd);
+    show_change(out, "branch", message.branch.as_deref(), &mut shown.branch);
     out.push('\n');
     for block in &message.blocks {
         let _ = writeln!(out, "       {}", show_block(block));
@@ -125,23 +148,23 @@ fn show_session(out: &mut String, patch: &SessionPatch) {
     out.push('\n');
 }
 
-fn show_usage(out: &mut String, entry: &UsageEntry) {
+fn show_usage<'a>(out: &mut String, entry: &'a UsageEntry, shown: &mut ShownContext<'a>) {
     let usage = entry.usage;
-    let _ = writeln!(
+    let _ = write!(out, "     usage key={}", entry.key);
+    if let Some(model) = &entry.model {
+        let _ = write!(out, " model={model}");
+    }
+    let session = Some(entry.session.as_str());
+    show_change(out, "session", session, &mut shown.session);
+    let _ = write!(
         out,
-        "     usage {} key={} model={} in={} out={} read={} write={} reasoning={} cost={}",
-        entry.session,
-        entry.key,
-        entry.model.as_deref().unwrap_or("-"),
-        usage.input,
-        usage.output,
-        usage.cache_read,
-        usage.cache_write,
-        usage.reasoning,
-        entry
-            .cost_usd
-            .map_or_else(|| "-".to_owned(), |cost| format!("{cost:.6}")),
+        " in={} out={} read={} write={} reasoning={}",
+        usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning,
     );
+    if let Some(cost) = entry.cost_usd {
+        let _ = write!(out, " cost={cost:.6}");
+    }
+    out.push('\n');
 }
 
 /// Returns a text on one line, cut, with how much was left out.

@@ -1,9 +1,10 @@
-//! Histories of prompts: what is left of sessions whose logs were deleted before we came.
+//! Recovers prompts from agents' histories: what is left of sessions whose logs were deleted before
+//! the first sweep.
 //!
-//! An agent that keeps what was typed, to offer it again, keeps it longer than its logs. A prompt
-//! is taken from there only when no log can tell it: a log names it by its place in the
-//! conversation, which a history does not know, so the two could not be told to be the same. Since
-//! a history may be written before the log, what is younger than [`UNDECIDED`] waits.
+//! An agent keeps its history of prompts longer than its logs. A prompt is taken from the history
+//! only if no log contains it: a log derives a message's id from its position in the conversation,
+//! which a history does not have, so the two could not be recognised as the same. A history may be
+//! written before the log; therefore prompts younger than [`SETTLE_TIME`] wait for a later sweep.
 
 use jiff::{SignedDuration, Timestamp};
 use memory::{
@@ -13,40 +14,40 @@ use memory::{
 
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source, lines};
 
-/// A session that still has no log after this long never will have one.
+/// A session without a log after this time will never have one.
 const SETTLE_TIME: SignedDuration = SignedDuration::from_hours(24);
 
-/// What a session is called of which only the prompts are known.
+/// The title of a session of which only prompts are known.
 const RECOVERED_TITLE: &str = "recovered prompts";
 
-/// A line of a history.
+/// A prompt in a history.
 #[derive(Debug)]
-pub struct HistoryPrompt {
+pub(crate) struct HistoryPrompt {
     pub at: Timestamp,
-    /// The agent's own id of the session, or one that we made.
+    /// The agent's own id of the session, or a generated one.
     pub session: String,
     pub cwd: Option<String>,
     pub text: String,
-    /// A log tells it.
+    /// A log contains the prompt.
     pub is_in_log: bool,
 }
 
-/// Reads the lines of one agent's history.
-pub trait HistoryFormat: Send {
+/// The format of one agent's history.
+pub(crate) trait HistoryFormat: Send {
     fn parse_prompt(&mut self, object: &str) -> serde_json::Result<Option<HistoryPrompt>>;
 }
 
-/// Reads a history.
-pub struct HistoryReader<P> {
+/// Reads a history of prompts.
+pub(crate) struct HistoryReader<P> {
     flavor: Flavor,
     format: P,
     settled_before: Option<Timestamp>,
-    /// The first prompt that is too young.
+    /// The position of the first prompt that is too young.
     resume_at: Option<ResumePoint>,
 }
 
 impl<P: HistoryFormat> HistoryReader<P> {
-    pub fn new(source: &Source, format: P) -> Self {
+    pub(crate) fn new(source: &Source, format: P) -> Self {
         let written = std::fs::metadata(&source.path).and_then(|file| file.modified());
         let written = written.ok().and_then(|time| Timestamp::try_from(time).ok());
         Self {
@@ -110,7 +111,7 @@ impl<P: HistoryFormat> LogReader for HistoryReader<P> {
     }
 }
 
-/// Says whether it is a command without words, such as `/clear`.
+/// Says whether a text is a command without arguments, such as `/clear`.
 fn is_bare_command(text: &str) -> bool {
     let text = text.trim();
     text.is_empty() || (text.starts_with('/') && !text.contains(char::is_whitespace))
@@ -136,7 +137,7 @@ mod tests {
         }
     }
 
-    /// What was typed just now may yet be told by a log; it is looked at again.
+    /// A prompt that was typed just now may still appear in a log, so it is read again later.
     #[test]
     fn young_prompts_wait() {
         let file = tempfile::NamedTempFile::new().unwrap();

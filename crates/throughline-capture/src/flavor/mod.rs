@@ -1,7 +1,22 @@
-//! One folder for each agent. Registering a flavor is one line in [`ADAPTERS`].
+//! The agents' log formats, one folder each. An agent is registered with one line in [`ADAPTERS`].
+//!
+//! Formats that several agents share have modules of their own: [`anthropic`] and
+//! [`gemini_content`] for the content of model APIs, [`history`] for histories of prompts,
+//! [`vscode`] for editor extensions. [`names`] and [`database_cache`] serve discovery.
+
+#![warn(unreachable_pub, let_underscore_drop)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::await_holding_lock
+    )
+)]
 
 mod aider;
 mod amp;
+mod anthropic;
 mod antigravity;
 pub(crate) mod claude;
 mod cline;
@@ -9,14 +24,15 @@ pub(crate) mod codex;
 mod r#continue;
 pub(crate) mod copilot;
 pub(crate) mod cursor;
+mod database_cache;
 pub(crate) mod gemini;
+mod gemini_content;
 mod goose;
 pub(crate) mod grok;
 mod history;
 mod kimi;
 mod names;
 pub(crate) mod opencode;
-mod parts;
 mod pi;
 mod qwen;
 mod roo;
@@ -26,7 +42,7 @@ use memory::Flavor;
 
 use crate::Adapter;
 
-/// Every agent we can read.
+/// The adapters of all supported agents.
 pub const ADAPTERS: &[&Adapter] = &[
     &claude::CLAUDE,
     &codex::CODEX,

@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// Returns the last component of a path; empty if there is none or it is not UTF-8.
-pub fn file_name(path: &Path) -> &str {
+pub(crate) fn file_name(path: &Path) -> &str {
     path.file_name().and_then(OsStr::to_str).unwrap_or_default()
 }
 
 /// Says whether a text has the form of a UUID.
-pub fn is_uuid(text: &str) -> bool {
+pub(crate) fn is_uuid(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(index, byte)| match index {
             8 | 13 | 18 | 23 => byte == b'-',
@@ -18,7 +18,7 @@ pub fn is_uuid(text: &str) -> bool {
 }
 
 /// Returns the path of a `file:` address; any other text is already a path.
-pub fn path_of_uri(uri: &str) -> String {
+pub(crate) fn path_of_uri(uri: &str) -> String {
     let Some(rest) = uri.strip_prefix("file://") else {
         return uri.to_owned();
     };
@@ -31,7 +31,7 @@ pub fn path_of_uri(uri: &str) -> String {
 }
 
 /// Decodes escapes such as `%20`; a `%` without two hexadecimal digits stays.
-pub fn percent_decode(text: &str) -> Vec<u8> {
+pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use crate::AgentEnv;
 
 /// VS Code and the editors that descend from it, by the name of their configuration folder.
-pub const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
+pub(crate) const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
 
 /// Returns the folders that the editors give to an extension for its files.
-pub fn extension_folders(env: &AgentEnv, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn extension_folders(env: &AgentEnv, extension: &str) -> Vec<PathBuf> {
     let mut homes: Vec<_> = env
         .config_folders()
         .iter()

@@ -1,12 +1,12 @@
-//! The changes that a model proposes in its answer, in the formats Aider asks for.
+//! Finds the changes that a model proposes in its answer, in the formats that Aider asks for.
 
 use memory::{CallId, ToolUse};
 
-/// The tool that applies them.
-pub const TOOL: &str = "edit";
+/// The name given to the tool that applies the proposed changes.
+pub(crate) const TOOL: &str = "edit";
 
-/// Returns the proposed changes as calls that are named by the file they change.
-pub fn proposed_edits(answer: &str) -> Vec<ToolUse> {
+/// Returns the proposed changes as tool calls; the id of a call is the path of the file it changes.
+pub(crate) fn proposed_edits(answer: &str) -> Vec<ToolUse> {
     let lines: Vec<&str> = answer.lines().map(str::trim_end).collect();
     let mut edits: Vec<AiderEdit> = Vec::new();
     let mut at = 0;
@@ -33,7 +33,7 @@ struct AiderEdit {
     new: String,
 }
 
-/// Joins the changes of each file.
+/// Merges all changes of one file into one call.
 fn merge_by_file(edits: Vec<AiderEdit>) -> Vec<ToolUse> {
     let mut calls: Vec<(String, Vec<serde_json::Value>)> = Vec::new();
     for AiderEdit { path, old, new } in edits {
@@ -78,8 +78,8 @@ fn search_replace(
     (edit, end + 1)
 }
 
-/// Reads a fenced block: a diff, or the whole new text of the file named before it. One that holds
-/// search blocks is only stepped into.
+/// Reads a fenced block: a diff, or the whole new text of the file named before it. A block that
+/// contains search blocks is skipped here, so that they are read one by one.
 fn fenced_edit(lines: &[&str], start: usize, path: Option<String>) -> (Option<AiderEdit>, usize) {
     let Some(language) = fence_language(lines[start]) else {
         return (None, start + 1);
@@ -122,19 +122,19 @@ fn fenced_edit(lines: &[&str], start: usize, path: Option<String>) -> (Option<Ai
     (edit, start + length + 2)
 }
 
-/// Returns the language of a fence's opening line; of its closing line, nothing.
+/// Returns the language of a fence's opening line, which is empty for a closing line.
 fn fence_language(line: &str) -> Option<&str> {
     line.strip_prefix("```")
         .map(|rest| rest.trim_start_matches('`').trim())
 }
 
-/// Says whether a line is seven or so of `mark`, and then `word`.
+/// Says whether a line is five to nine of `mark`, then `word`: models miscount the usual seven.
 fn is_conflict_marker(line: &str, mark: char, word: &str) -> bool {
     let rest = line.trim_start_matches(mark);
     (5..=9).contains(&(line.len() - rest.len())) && rest.trim() == word
 }
 
-/// Returns the path that stands before a block, above its fence.
+/// Returns the path on the line before a block, above its fence.
 fn path_before(lines: &[&str]) -> Option<String> {
     let mut above = lines.iter().rev();
     let line = above.next()?;
@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn search_and_replace() {
-        let answer = "So:\n\na/b.py\n```python\n<<<<<<< SEARCH\nx\n=======\ny\nz\n>>>>>>> REPLACE\n```\n\nand\n\n```python\n<<<<<<< SEARCH\np\n=======\n>>>>>>> REPLACE\n```\n";
+        let answer = "So:\n\na/b.py\n```python\n<<<<<<< SEARCH\nx\n=======\ny\nz\n>>>>>>> REPLACE\n\
+            ```\n\nand\n\n```python\n<<<<<<< SEARCH\np\n=======\n>>>>>>> REPLACE\n```\n";
         check(answer, &[("a/b.py", "-x\n+y\n+z\n-p")]);
     }
 

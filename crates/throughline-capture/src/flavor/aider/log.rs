@@ -1,22 +1,22 @@
-//! Lines of a history to entries.
+//! Turns the lines of a history file into entries.
 
 use memory::{
     Block, IdChain, LogEntry, Message, Origin, Role, SessionPatch, Title, TitleRank, UsageEntry,
 };
 use serde::{Deserialize, Serialize};
 
-use super::mark::{AiderLine, AiderSpeaker, LineClassifier};
+use super::line_kind::{AiderLine, AiderSpeaker, LineClassifier};
 use super::prompt::{self, AiderPrompt};
 use super::run::{AiderRun, RunHeader};
-use super::{HISTORY, edits, printed};
+use super::{HISTORY, edits, output};
 use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source};
 
-/// Reads one history.
+/// Reads one history file.
 #[derive(Debug)]
-pub struct AiderLogReader {
-    /// The repository that the history lies in.
+pub(crate) struct AiderLogReader {
+    /// The repository that contains the history file.
     cwd: Option<String>,
     state: AiderReaderState,
     open: Option<OpenPassage>,
@@ -26,25 +26,25 @@ pub struct AiderLogReader {
 #[serde(default)]
 struct AiderReaderState {
     run: Option<AiderRun>,
-    /// When the last run started, and how many before it started then.
+    /// The start time of the last run, and how many runs before it started in the same second.
     started: String,
     nth: u32,
     marks: LineClassifier,
     chain: IdChain,
-    /// Changes that the model proposed.
+    /// The changes that the model proposed and Aider has not applied yet.
     calls: OpenCalls,
-    /// The hash of the words that will be logged again.
+    /// The hash of a command's words, which Aider logs a second time as a prompt.
     again: Option<String>,
 }
 
-/// What is still being said: a next reader comes back to its first line.
+/// The passage that may still grow. The next sweep reads it again from its first line.
 #[derive(Debug)]
 struct OpenPassage {
     line: u64,
     offset: u64,
     before: AiderReaderState,
     kind: PassageKind,
-    /// Where the words begin: a run's first prompt stands below its head.
+    /// The line of the passage's text. A run's first prompt is below the run's header.
     text_line: u64,
 }
 
@@ -55,7 +55,7 @@ enum PassageKind {
 }
 
 impl AiderLogReader {
-    pub fn new(source: &Source, state: Option<&str>) -> Self {
+    pub(crate) fn new(source: &Source, state: Option<&str>) -> Self {
         let folder = source
             .path
             .parent()
@@ -107,10 +107,12 @@ impl AiderLogReader {
             }
             Some(PassageKind::Head(head)) => {
                 let run = head.clone().finish(text);
-                // The same words in another run are not a copy of this one's.
+                // The run's id goes into the chain so that the same words in another run get other
+                // ids.
                 self.state.chain.link(&[&run.id]);
                 self.state.run = Some(run);
-                // A next reader comes back to the head, so that the run gets its name again.
+                // The next reader starts at the run's header again, so that the run gets the same
+                // id.
                 if let Some(open) = &mut self.open {
                     open.kind = PassageKind::Passage(speaker, format!("{text}\n"));
                     open.text_line = line.number;
@@ -134,7 +136,7 @@ impl AiderLogReader {
         );
     }
 
-    /// Notes what begins on this line, with the state before it.
+    /// Opens a passage at this line and keeps the state before it.
     fn open_passage(&mut self, line: InputLine<'_>, before: LineClassifier, what: PassageKind) {
         let before = AiderReaderState {
             marks: before,
@@ -149,7 +151,7 @@ impl AiderLogReader {
         });
     }
 
-    /// Emits what was said. The head of a run says nothing yet.
+    /// Emits the open passage. The header of a run has nothing to emit yet.
     fn close_passage(&mut self, out: &mut ParseOutput) {
         let Some(OpenPassage {
             text_line: line,
@@ -159,7 +161,7 @@ impl AiderLogReader {
         else {
             return;
         };
-        // What stands before the first run belongs to none.
+        // Lines before the first run belong to no session.
         let Some(mut run) = self.state.run.clone() else {
             return;
         };
@@ -232,7 +234,7 @@ impl AiderLogReader {
                 ..run.patch()
             }));
         }
-        let printed = printed::parse_output(text, &mut self.state.calls);
+        let printed = output::parse_output(text, &mut self.state.calls);
         let message = self.new_message(line, &run, Role::User, Origin::Tool, text);
         for (nth, bill) in printed.token_reports.into_iter().enumerate() {
             out.push(LogEntry::Usage(UsageEntry {
@@ -253,7 +255,7 @@ impl AiderLogReader {
         }
     }
 
-    /// The only time there is, is the run's.
+    /// Returns a message without blocks. Its time is the run's: Aider logs no other.
     fn new_message(
         &mut self,
         line: u64,
@@ -291,7 +293,7 @@ impl LogReader for AiderLogReader {
     }
 
     fn finish(&mut self, settled: bool, out: &mut ParseOutput) {
-        // A run that still waits for its first prompt may wait for long.
+        // A run without a prompt stays open however long the file has been unchanged.
         if settled
             && !matches!(
                 self.open,

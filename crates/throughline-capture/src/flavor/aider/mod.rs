@@ -1,17 +1,18 @@
 //! Aider.
 //!
-//! One Markdown file per repository, `.aider.chat.history.md`, holds all that was ever said there:
-//! many runs, each a session of its own. [`mark`] tells whose a line is, [`log`] joins lines to
-//! messages, [`run`] reads how a run began, [`prompt`] tells a person's words from what Aider says
-//! in their place, [`printed`] reads its output and [`edits`] the changes that the model proposed.
+//! One Markdown file per repository, `.aider.chat.history.md`, holds all its conversations as a
+//! sequence of runs; each run becomes a session. [`line_kind`] decides who wrote a line, [`log`]
+//! joins lines to messages, [`run`] reads the header of a run, [`prompt`] tells a person's words
+//! from what Aider writes in their place, [`output`] reads what Aider printed, and [`edits`] the
+//! changes that the model proposed.
 //!
-//! Deliberately unread: `.aider.input.history` (the prompts again) and `.aider.llm.history` (all
-//! that was sent, over and over).
+//! Deliberately unread: `.aider.input.history` (the prompts again) and `.aider.llm.history` (every
+//! request in full).
 
 mod edits;
+mod line_kind;
 mod log;
-mod mark;
-mod printed;
+mod output;
 mod prompt;
 mod run;
 #[cfg(test)]
@@ -25,11 +26,14 @@ use crate::{Adapter, AgentEnv, SourceFormat};
 
 const HISTORY: &str = ".aider.chat.history.md";
 
-pub const AIDER: Adapter = Adapter {
+pub(crate) const AIDER: Adapter = Adapter {
     flavor: Flavor::Aider,
     roots,
     claim,
-    recognises: |head| head.lines().any(|line| mark::run_start(line).is_some()),
+    recognises: |head| {
+        head.lines()
+            .any(|line| line_kind::run_start(line).is_some())
+    },
     identify: None,
     open_reader: |source, state| Box::new(log::AiderLogReader::new(source, state)),
     is_shared: None,

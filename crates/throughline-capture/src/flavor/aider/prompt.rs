@@ -1,20 +1,21 @@
-//! Who typed it: Aider answers itself in the user's place, and commands are mostly key presses.
+//! Tells a person's prompts from texts that Aider itself writes in the user's place.
 
-/// What a text in the user's place is.
+/// The origin of a text in the user's role.
 #[derive(Debug, PartialEq, Eq)]
-pub enum AiderPrompt {
-    /// A person's words. A command that takes words is logged again as these words alone.
+pub(crate) enum AiderPrompt {
+    /// A person's words. Aider logs a command with words twice: as a command, then as the words
+    /// alone.
     Words {
         again: Option<String>,
     },
-    /// A person allowed or refused something.
+    /// A person's answer to a question of Aider's.
     Answer,
-    /// A command without words, or Aider itself.
+    /// A command without words, or a text of Aider's own.
     Harness,
     Empty,
 }
 
-pub fn classify(text: &str) -> AiderPrompt {
+pub(crate) fn classify(text: &str) -> AiderPrompt {
     let text = text.trim();
     if text.is_empty() || text == "<blank>" {
         return AiderPrompt::Empty;
@@ -46,7 +47,7 @@ pub fn classify(text: &str) -> AiderPrompt {
     AiderPrompt::Words { again }
 }
 
-/// How Aider begins when it tells the model what went wrong.
+/// The beginnings of the messages in which Aider tells the model what went wrong.
 const REFLECTION_PREFIXES: &[&str] = &[
     "# Fix any errors below, if possible.",
     "I ran this command:",
@@ -79,9 +80,9 @@ fn is_failed_match(text: &str) -> bool {
     head.starts_with("# ") && head.contains("SEARCH/REPLACE block") && head.contains("failed")
 }
 
-/// Says whether a line is a question of Aider's with its answer, as in
-/// `Run shell command? (Y)es/(N)o [Yes]: y`.
-pub fn is_answered_question(line: &str) -> bool {
+/// Says whether a line is a question of Aider's with its answer, such as `Run shell command?
+/// (Y)es/(N)o [Yes]: y`.
+pub(crate) fn is_answered_question(line: &str) -> bool {
     let Some((question, answer)) = line.rsplit_once([' ', ':']) else {
         return false;
     };

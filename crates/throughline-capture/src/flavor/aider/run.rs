@@ -1,4 +1,4 @@
-//! A run of Aider: one session.
+//! A run of Aider, which becomes one session.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -6,10 +6,10 @@ use jiff::tz::TimeZone;
 use memory::{Flavor, SessionId, SessionKind, SessionPatch};
 use serde::{Deserialize, Serialize};
 
-/// What is known of a run.
+/// A run, as its header and Aider's announcements describe it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AiderRun {
+pub(crate) struct AiderRun {
     pub id: String,
     pub started: Option<Timestamp>,
     pub version: Option<String>,
@@ -20,16 +20,16 @@ pub struct AiderRun {
 }
 
 impl AiderRun {
-    pub fn session(&self) -> SessionId {
+    pub(crate) fn session(&self) -> SessionId {
         SessionId::of(Flavor::Aider, &self.id)
     }
 
-    pub fn patch(&self) -> SessionPatch {
+    pub(crate) fn patch(&self) -> SessionPatch {
         SessionPatch::new(self.session(), Flavor::Aider)
     }
 
-    /// Returns what the session's first entry says.
-    pub fn first_patch(&self, cwd: Option<String>) -> SessionPatch {
+    /// Returns the patch that introduces the run's session.
+    pub(crate) fn first_patch(&self, cwd: Option<String>) -> SessionPatch {
         SessionPatch {
             kind: self.automated.then_some(SessionKind::Automated),
             cwd,
@@ -40,8 +40,8 @@ impl AiderRun {
         }
     }
 
-    /// Takes in a line that Aider prints about itself, and says whether it was one.
-    pub fn read_announcement(&mut self, line: &str) -> bool {
+    /// Reads a line that Aider prints about itself, and says whether it was one.
+    pub(crate) fn read_announcement(&mut self, line: &str) -> bool {
         if let Some(model) = model(line) {
             self.model = Some(model.to_owned());
             return true;
@@ -64,10 +64,12 @@ fn model(line: &str) -> Option<&str> {
         .filter(|name| !name.is_empty())
 }
 
-/// How a run begins, until its first prompt. That names it: the file has no ids, several files may
-/// start runs in the same second, and the file may be moved or lose its beginning.
+/// A run before its first prompt.
+///
+/// The first prompt is part of the run's id: the file has no ids of its own, several files may
+/// start a run in the same second, and a file may be moved or lose its beginning.
 #[derive(Clone, Debug)]
-pub struct RunHeader {
+pub(crate) struct RunHeader {
     pub run: AiderRun,
     started: String,
     hasher: blake3::Hasher,
@@ -75,8 +77,8 @@ pub struct RunHeader {
 }
 
 impl RunHeader {
-    /// `nth` counts the runs that start in the same second.
-    pub fn new(started: &str, nth: u32) -> Self {
+    /// `nth` is the number of runs that started in the same second before this one.
+    pub(crate) fn new(started: &str, nth: u32) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(started.as_bytes());
         hasher.update(&nth.to_le_bytes());
@@ -91,12 +93,12 @@ impl RunHeader {
         }
     }
 
-    /// Takes in a line before the first prompt.
-    pub fn add_line(&mut self, line: &str) {
+    /// Reads a line above the first prompt.
+    pub(crate) fn add_line(&mut self, line: &str) {
         self.hasher.update(line.as_bytes());
         self.hasher.update(b"\n");
         if std::mem::take(&mut self.first) {
-            // The command that was run.
+            // The header's first line is the command line.
             self.run.automated = line
                 .split(' ')
                 .any(|word| AUTOMATIC.contains(&word.split('=').next().unwrap_or(word)));
@@ -104,8 +106,8 @@ impl RunHeader {
         self.run.read_announcement(line);
     }
 
-    /// Names the run by its first prompt.
-    pub fn finish(mut self, prompt: &str) -> AiderRun {
+    /// Completes the run with its first prompt, which gives it its id.
+    pub(crate) fn finish(mut self, prompt: &str) -> AiderRun {
         self.hasher.update(prompt.as_bytes());
         let hash = self.hasher.finalize().to_hex();
         let started = self.started.replace(' ', "T").replace(':', "-");
@@ -114,10 +116,10 @@ impl RunHeader {
     }
 }
 
-/// The options with which Aider does one thing and exits.
+/// The options that make Aider process one message and exit.
 const AUTOMATIC: &[&str] = &["--message", "--msg", "-m", "--message-file", "-f"];
 
-/// Reads a time that has no zone, which is that of the machine.
+/// Reads a time without a zone, in the zone of this machine.
 fn local_time(text: &str) -> Option<Timestamp> {
     let local: DateTime = text.parse().ok()?;
     Some(local.to_zoned(zone()).ok()?.timestamp())

@@ -1,10 +1,11 @@
 //! Amp.
 //!
-//! A thread is one document, `threads/T-<id>.json`, that is rewritten as it grows: [`thread`] reads
-//! it, [`result`] what its tools returned, and [`wire`] mirrors its JSON. Threads live on Amp's
-//! server; what lies here is what this machine has seen of them.
+//! A thread is one document, `threads/T-<id>.json`, that is rewritten as it grows. [`thread`] reads
+//! it, [`result`] reads the results of its tools, and [`wire`] mirrors its JSON. Threads live on
+//! Amp's server; the local files hold what this machine has seen of them.
 //!
-//! Deliberately unread: traces but for the last one's end, and `history.jsonl`, the prompts again.
+//! Deliberately unread: traces except for the end of the last one, and `history.jsonl`, which
+//! repeats the prompts.
 
 mod result;
 #[cfg(test)]
@@ -19,7 +20,7 @@ use memory::Flavor;
 use crate::flavor::vscode::EDITORS;
 use crate::{Adapter, AgentEnv, SourceFormat};
 
-pub const AMP: Adapter = Adapter {
+pub(crate) const AMP: Adapter = Adapter {
     flavor: Flavor::Amp,
     roots,
     claim,

@@ -1,20 +1,20 @@
-//! What tools returned: a text, or an object of each tool's own shape.
+//! Reads tool results: a text, or an object whose shape depends on the tool.
 
 use memory::{CallId, ToolResult};
 use serde_json::Value;
 
-use super::wire;
+use crate::flavor::anthropic::ContentBlock;
 
-/// Returns a tool's result, unless it is still to come.
-pub fn tool_result(part: &wire::Part<'_>) -> Option<ToolResult> {
-    let call = part.tool_use_id.get().or(part.api_tool_use_id.get())?;
+/// Returns a tool's result; `None` while the tool is running.
+pub(crate) fn tool_result(part: &ContentBlock<'_>) -> Option<ToolResult> {
+    let call = part.amp_tool_use_id.text().or(part.tool_use_id.text())?;
     let call = Some(CallId::new(call));
     let Some(run) = part.run else {
         let content: Value = serde_json::from_str(part.content?.get()).ok()?;
         return Some(ToolResult {
             call,
             content: readable_text(&content),
-            is_error: part.is_error.is_some_and(|flag| flag.get() == "true"),
+            is_error: part.is_error.is_true(),
             ..ToolResult::default()
         });
     };
@@ -42,7 +42,7 @@ pub fn tool_result(part: &wire::Part<'_>) -> Option<ToolResult> {
     })
 }
 
-/// Returns what a person would read of a result.
+/// Returns the part of a result that a person would read.
 fn readable_text(result: &Value) -> String {
     match result {
         Value::Null => String::new(),
@@ -61,7 +61,7 @@ fn readable_text(result: &Value) -> String {
             lines.collect::<Vec<_>>().join("\n")
         }
         Value::Object(fields) => {
-            // A shell's output, a file's text, an edit's diff.
+            // The fields of a shell's output, a file's text and an edit's diff.
             let mut known = ["output", "content", "diff"]
                 .iter()
                 .filter_map(|name| fields.get(*name))
@@ -84,7 +84,7 @@ mod tests {
 
     #[track_caller]
     fn check(part: &str, expected: Option<(&str, bool)>) {
-        let part: wire::Part<'_> = serde_json::from_str(part).unwrap();
+        let part: ContentBlock<'_> = serde_json::from_str(part).unwrap();
         let found = tool_result(&part);
         let found = found
             .as_ref()
@@ -137,7 +137,10 @@ mod tests {
             );
         }
         check(
-            r#"{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x"}],"is_error":true}"#,
+            concat!(
+                r#"{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x"}"#,
+                r#"],"is_error":true}"#,
+            ),
             Some(("x", true)),
         );
     }

@@ -37,7 +37,7 @@ fn all_fixtures_are_sound() {
     }
 }
 
-/// Whatever their shares are called, all tokens are counted once.
+/// All tokens are counted once, whatever the names of their shares.
 #[test]
 fn usage_is_what_the_messages_add_up_to() {
     for source in fixtures(&AMP) {

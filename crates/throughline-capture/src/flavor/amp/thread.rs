@@ -1,26 +1,27 @@
-//! A thread's document to entries.
+//! Turns a thread's document into entries.
 
 use jiff::Timestamp;
 use memory::{
     Block, CallId, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionPatch,
-    Title, TitleRank, ToolUse, Usage, UsageEntry,
+    Title, TitleRank, Usage, UsageEntry,
 };
 use serde_json::value::RawValue;
 
 use super::{result, wire};
 use crate::calls::OpenCalls;
+use crate::flavor::anthropic::ContentBlock;
 use crate::flavor::names;
 use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines};
 
 /// Reads one thread.
 #[derive(Debug)]
-pub struct AmpThreadReader {
+pub(crate) struct AmpThreadReader {
     named: String,
 }
 
 impl AmpThreadReader {
-    pub fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         let stem = source.path.file_stem().unwrap_or_default();
         Self {
             named: stem.to_string_lossy().into_owned(),
@@ -52,12 +53,12 @@ impl LogReader for AmpThreadReader {
     }
 }
 
-/// What is known while a document is read.
+/// The thread that is being read.
 struct AmpThread {
     session: SessionId,
     cwd: Option<String>,
     branch: Option<String>,
-    /// When something was last said; not every message tells.
+    /// The time of the last message that had one.
     at: Option<Timestamp>,
     calls: OpenCalls,
     titled: bool,
@@ -121,7 +122,7 @@ impl AmpThread {
             "assistant" => (Role::Assistant, Origin::Model),
             "user" if blocks.iter().any(is_user_content) => (Role::User, Origin::Human),
             "user" => (Role::User, Origin::Tool),
-            // What Amp tells the model on its own account.
+            // Amp writes these to the model itself.
             "info" | "system" => (Role::System, Origin::Harness),
             other => return out.count_unknown(&format!("message/{other}")),
         };
@@ -130,7 +131,7 @@ impl AmpThread {
             self.emit_title(&blocks, out);
         }
         if !blocks.is_empty() {
-            // A thread only grows, so a message is named by its place.
+            // A thread only grows, so the position of a message is a stable id.
             let id = MessageId::new(format!("{}/{number}", self.session.native()));
             out.push(LogEntry::Message(Message {
                 at: self.at,
@@ -172,34 +173,33 @@ impl AmpThread {
         let parts = parts
             .into_iter()
             .map(|part| json::parse_or_default(Some(part)));
-        parts.filter_map(|part| self.block(&part, out)).collect()
+        parts.filter_map(|part| self.block(part, out)).collect()
     }
 
-    fn block(&mut self, part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
-        match part.kind.as_str() {
-            "text" => some_text(part.text.as_str().to_owned()),
-            "thinking" => part.thinking.to_text().map(Block::Thinking),
+    fn block(&mut self, mut part: ContentBlock<'_>, out: &mut ParseOutput) -> Option<Block> {
+        match part.kind.text().unwrap_or_default() {
+            "text" => part.text.into_text().map(Block::Text),
+            "thinking" => {
+                let text = part.thinking.0.filter(|text| !text.is_empty());
+                text.map(Block::Thinking)
+            }
             "redacted_thinking" => None,
             "tool_use" => {
-                let mut call = ToolUse {
-                    call: CallId::new(part.id.as_str()),
-                    tool: part.name.as_str().to_owned(),
-                    input: part.input.map_or("", RawValue::get).to_owned(),
-                    path: None,
-                };
+                let call = CallId::new(std::mem::take(&mut part.id).0.unwrap_or_default());
+                let mut call = part.into_tool_use(call, "");
                 self.calls.open(&mut call);
                 Some(Block::ToolUse(call))
             }
             "tool_result" => {
-                let mut result = result::tool_result(part)?;
+                let mut result = result::tool_result(&part)?;
                 self.calls.close(&mut result);
                 Some(Block::ToolResult(result))
             }
             "image" => {
-                let image: wire::Image<'_> = json::parse_or_default(part.source);
+                let image = part.source.0.unwrap_or_default();
                 Some(Block::Image {
-                    media_type: image.media.get().unwrap_or("image").to_owned(),
-                    size_bytes: image.data.as_str().len() as u64 / 4 * 3,
+                    media_type: image.media_type.text().unwrap_or("image").to_owned(),
+                    size_bytes: image.data.text().unwrap_or_default().len() as u64 / 4 * 3,
                 })
             }
             other => {
@@ -217,7 +217,8 @@ impl AmpThread {
             cache_write: said.cache_creation_input_tokens.unwrap_or_default(),
             reasoning: 0,
         };
-        // OpenAI has no price for writing to the cache, and Amp files what was not cached there.
+        // Amp counts the uncached input of OpenAI's models as cache writes, which OpenAI does not
+        // charge for.
         if said.model.as_str().starts_with("gpt-") {
             let written = std::mem::take(&mut usage.cache_write);
             usage.input = usage.input.saturating_add(written);
@@ -225,7 +226,8 @@ impl AmpThread {
         if usage.total() == 0 {
             return;
         }
-        // An edited thread answers anew in the same place, and both answers were paid for.
+        // After an edit, the model answers again at the same position, and both answers were paid
+        // for.
         let when = said.timestamp.0.map_or(0, Timestamp::as_millisecond);
         out.push(LogEntry::Usage(UsageEntry {
             session: self.session.clone(),
@@ -242,7 +244,7 @@ impl AmpThread {
     }
 }
 
-/// Says whether a person can have put it there.
+/// Says whether a person can have written this block.
 fn is_user_content(block: &Block) -> bool {
     matches!(block, Block::Text(_) | Block::Image { .. })
 }

@@ -1,4 +1,4 @@
-//! A thread's document, as Amp writes it. A field of another type is as if absent.
+//! Mirrors the JSON of a thread. A field of another type than expected reads as absent.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use crate::time::Time;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Thread<'a> {
+pub(crate) struct Thread<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     pub created: Time,
@@ -24,14 +24,14 @@ pub struct Thread<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Environment<'a> {
+pub(crate) struct Environment<'a> {
     #[serde(borrow)]
     pub initial: Initial<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Initial<'a> {
+pub(crate) struct Initial<'a> {
     #[serde(borrow)]
     pub trees: Vec<Tree<'a>>,
     #[serde(borrow)]
@@ -40,7 +40,7 @@ pub struct Initial<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Tree<'a> {
+pub(crate) struct Tree<'a> {
     #[serde(borrow)]
     pub uri: Text<'a>,
     #[serde(borrow)]
@@ -49,7 +49,7 @@ pub struct Tree<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Repository<'a> {
+pub(crate) struct Repository<'a> {
     #[serde(borrow)]
     pub url: Text<'a>,
     #[serde(borrow, rename = "ref")]
@@ -58,29 +58,29 @@ pub struct Repository<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Platform<'a> {
+pub(crate) struct Platform<'a> {
     #[serde(borrow)]
     pub client_version: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct ThreadMeta {
+pub(crate) struct ThreadMeta {
     pub traces: Vec<Trace>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Trace {
+pub(crate) struct Trace {
     pub end_time: Time,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub role: Text<'a>,
-    /// A list of parts, or a text.
+    /// A list of content blocks, or a text.
     #[serde(borrow)]
     pub content: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -91,52 +91,13 @@ pub struct Message<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct MessageMeta {
+pub(crate) struct MessageMeta {
     pub sent_at: Time,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Part<'a> {
-    #[serde(borrow, rename = "type")]
-    pub kind: Text<'a>,
-    #[serde(borrow)]
-    pub text: Text<'a>,
-    #[serde(borrow)]
-    pub thinking: Text<'a>,
-    #[serde(borrow)]
-    pub id: Text<'a>,
-    #[serde(borrow)]
-    pub name: Text<'a>,
-    #[serde(borrow)]
-    pub input: Option<&'a RawValue>,
-    #[serde(borrow, rename = "toolUseID")]
-    pub tool_use_id: Text<'a>,
-    #[serde(borrow)]
-    pub run: Option<&'a RawValue>,
-    /// As the model's API calls the two above.
-    #[serde(borrow, rename = "tool_use_id")]
-    pub api_tool_use_id: Text<'a>,
-    #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
-    #[serde(borrow, rename = "is_error")]
-    pub is_error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub source: Option<&'a RawValue>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Image<'a> {
-    #[serde(borrow, alias = "mediaType", alias = "media_type")]
-    pub media: Text<'a>,
-    #[serde(borrow)]
-    pub data: Text<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Usage<'a> {
+pub(crate) struct Usage<'a> {
     #[serde(borrow)]
     pub model: Text<'a>,
     pub input_tokens: Option<u64>,

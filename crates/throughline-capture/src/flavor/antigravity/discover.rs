@@ -1,51 +1,51 @@
-//! Where Antigravity keeps its transcripts.
+//! Finds Antigravity's transcripts.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::AgentEnv;
+use crate::flavor::names::file_name;
 
-/// The same log under three names, the best first.
+/// The names under which versions write the same transcript, the most complete first.
 const TRANSCRIPTS: &[&str] = &["transcript_full.jsonl", "transcript.jsonl", "overview.txt"];
 const PROGRAMS: &[&str] = &["antigravity", "antigravity-cli", "antigravity-ide"];
 
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places.home.join(".gemini");
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env.home.join(".gemini");
     PROGRAMS
         .iter()
         .map(|program| home.join(program).join("brain"))
         .collect()
 }
 
-pub fn is_transcript(path: &Path) -> bool {
-    let file = name(path);
-    let folder = path.parent().map_or("", name);
+pub(crate) fn is_transcript(path: &Path) -> bool {
+    let file = file_name(path);
+    let folder = path.parent().map_or("", file_name);
     let in_logs = folder == "logs" && conversation(path).is_some();
     let copied = folder == "antigravity" && file.ends_with(".jsonl");
     in_logs && TRANSCRIPTS.contains(&file) || copied
 }
 
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     head.contains("\"step_index\"")
         && head.contains("\"created_at\"")
         && head.contains("\"source\"")
 }
 
-/// What a transcript's path says.
+/// The conversation that the path of a transcript names.
 #[derive(Clone, Debug, Default)]
-pub struct AntigravityLocation {
+pub(crate) struct AntigravityLocation {
     pub session: String,
-    /// A better transcript of the same conversation lies beside it.
+    /// A more complete transcript of the same conversation is in the same folder.
     pub superseded: bool,
 }
 
 impl AntigravityLocation {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let better = TRANSCRIPTS
             .iter()
-            .take_while(|&&transcript| transcript != name(path));
-        let is_known = TRANSCRIPTS.contains(&name(path));
+            .take_while(|&&transcript| transcript != file_name(path));
+        let is_known = TRANSCRIPTS.contains(&file_name(path));
         Self {
             session: conversation(path).map_or_else(|| stem.into_owned(), str::to_owned),
             superseded: is_known
@@ -56,14 +56,10 @@ impl AntigravityLocation {
     }
 }
 
-/// Returns the folder above `.system_generated/logs`.
+/// Returns the name of the conversation's folder, the one above `.system_generated/logs`.
 fn conversation(path: &Path) -> Option<&str> {
     let generated = path.parent()?.parent()?;
-    (name(generated) == ".system_generated").then(|| generated.parent().map_or("", name))
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+    (file_name(generated) == ".system_generated").then(|| generated.parent().map_or("", file_name))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Goes through the steps: a request, the model's plan with its calls, and a step for what each
-//! call did.
+//! Reads the steps of a transcript: a request, the model's plan with its calls, and one step for
+//! the result of each call.
 
 use std::collections::VecDeque;
 
@@ -18,12 +18,12 @@ use crate::{InputLine, LogReader, ParseOutput, lines};
 const TITLE_CHARS_MAX: usize = 200;
 
 #[derive(Debug)]
-pub struct AntigravityLogReader {
+pub(crate) struct AntigravityLogReader {
     location: AntigravityLocation,
     state: AntigravityReaderState,
 }
 
-/// What the next reader must know.
+/// The state that the next reader of the transcript needs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct AntigravityReaderState {
@@ -33,13 +33,13 @@ struct AntigravityReaderState {
     cwd: Option<String>,
     chain: IdChain,
     calls: OpenCalls,
-    /// The calls of the last plan that no step has answered yet. Calls have no ids; their
-    /// answers come in their order.
+    /// The calls of the last plan without a result. Calls have no ids; results come in the order of
+    /// the calls.
     pending: VecDeque<CallId>,
 }
 
 impl AntigravityLogReader {
-    pub fn new(location: AntigravityLocation, state: Option<&str>) -> Self {
+    pub(crate) fn new(location: AntigravityLocation, state: Option<&str>) -> Self {
         Self {
             location,
             state: load_state(state),
@@ -47,7 +47,7 @@ impl AntigravityLogReader {
     }
 
     fn read_step(&mut self, step: &Step, line: u64, out: &mut ParseOutput) {
-        // A step that is still under way comes again when it is done.
+        // A step that is still running is written again when it is done.
         if matches!(
             &*step.status,
             "PENDING" | "RUNNING" | "GENERATING" | "WAITING"
@@ -176,7 +176,8 @@ impl AntigravityLogReader {
         blocks: Vec<Block>,
         out: &mut ParseOutput,
     ) {
-        // The index alone: the same step is cut in one transcript and whole in the other.
+        // The id uses the index and not the text, which is cut in one transcript and whole in the
+        // other.
         let id = self
             .state
             .chain
@@ -223,7 +224,7 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     Some(rest.split_once(close).map_or(rest, |(inner, _)| inner))
 }
 
-/// A request tells which settings the user changed before it.
+/// Returns the model that the user selected before a request, which the request reports.
 fn selected_model(content: &str) -> Option<&str> {
     let change = between(content, "<USER_SETTINGS_CHANGE>", "</USER_SETTINGS_CHANGE>")?;
     let (_, change) = change.split_once("`Model Selection` from ")?;
@@ -232,7 +233,7 @@ fn selected_model(content: &str) -> Option<&str> {
     (!model.is_empty()).then_some(model)
 }
 
-/// Results may begin with when they were made.
+/// Returns a result without the timestamps at its beginning.
 fn strip_timestamps(content: &str) -> &str {
     let mut rest = content;
     for name in ["Created At: ", "Completed At: "] {

@@ -1,11 +1,12 @@
-//! Google Antigravity, the agent after Gemini CLI: in the editor and on the command line.
+//! Google Antigravity, the successor of Gemini CLI, in the editor and on the command line.
 //!
 //! `~/.gemini/<program>/brain/<conversation>/.system_generated/logs/` holds a transcript of steps
-//! with long texts cut, and beside it, in most versions, the same with all of them. [`discover`]
-//! finds the better of the two, [`wire`] mirrors the steps, [`log`] goes through them.
+//! in which long texts are cut and, in most versions, a second one in which they are whole.
+//! [`discover`] finds the better of the two, [`wire`] mirrors the steps, and [`log`] reads them.
 //!
-//! Known from public descriptions and sanitised samples only. Deliberately unread: the plans and
-//! reports in `brain/` (tool calls wrote them), and the databases in `conversations/`.
+//! The format is known from public descriptions and sanitised samples only. Deliberately unread:
+//! the plans and reports in `brain/`, which tool calls wrote, and the databases in
+//! `conversations/`.
 
 mod discover;
 mod log;
@@ -17,7 +18,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const ANTIGRAVITY: Adapter = Adapter {
+pub(crate) const ANTIGRAVITY: Adapter = Adapter {
     flavor: Flavor::Antigravity,
     roots: discover::roots,
     claim: |root, relative| {

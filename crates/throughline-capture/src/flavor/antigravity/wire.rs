@@ -1,4 +1,4 @@
-//! Antigravity's steps, as they are written.
+//! Mirrors the JSON of Antigravity's steps.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::json;
 use crate::time::Time;
 
 #[derive(Deserialize)]
-pub struct Step {
+pub(crate) struct Step {
     pub step_index: u64,
     #[serde(rename = "type")]
     pub kind: String,
@@ -29,16 +29,16 @@ pub struct Step {
 }
 
 #[derive(Deserialize)]
-pub struct ToolCall {
+pub(crate) struct ToolCall {
     pub name: String,
-    /// Each value is JSON again, as text.
+    /// Each value is a text that contains JSON.
     #[serde(default, deserialize_with = "json::or_default")]
     args: BTreeMap<String, Value>,
 }
 
 impl ToolCall {
-    /// Returns the arguments as the tool got them.
-    pub fn input(&self) -> String {
+    /// Returns the arguments as the tool received them.
+    pub(crate) fn input(&self) -> String {
         let decoded = self.args.iter().map(|(name, value)| {
             let inner = value
                 .as_str()
@@ -49,7 +49,7 @@ impl ToolCall {
     }
 
     /// Returns the folder that a command runs in.
-    pub fn cwd(&self) -> Option<String> {
+    pub(crate) fn cwd(&self) -> Option<String> {
         let cwd = self.args.get("Cwd")?.as_str()?;
         let cwd: String = serde_json::from_str(cwd).unwrap_or_else(|_| cwd.to_owned());
         Some(cwd).filter(|cwd| !cwd.is_empty())

@@ -1,4 +1,4 @@
-//! What was said: user and assistant records to messages.
+//! Turns user and assistant records into messages.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use memory::{
     ApiId, Block, CallId, LogEntry, Message, Origin, Role, TitleRank, ToolResult, ToolUse,
 };
 
-use super::facts::RecordSession;
 use super::log::{self, ClaudeLogReader};
 use super::prompt::{self, UserText};
 use super::result;
+use super::session_tracker::RecordSession;
 use super::usage;
 use super::wire::{self, Record};
 use crate::adapter::save_state;
@@ -17,7 +17,7 @@ use crate::json;
 use crate::{InputLine, ParseOutput, tools};
 
 impl ClaudeLogReader {
-    pub fn read_user(
+    pub(crate) fn read_user(
         &mut self,
         record: &Record<'_>,
         message: wire::Message<'_>,
@@ -47,15 +47,15 @@ impl ClaudeLogReader {
         }
         let mut message = self.new_message(record, &place, line, (Role::User, Origin::Harness));
         if answered {
-            // Words beside results are their own message: who said them differs.
+            // Text beside tool results becomes a message of its own, because its author is another.
             message.id = memory::MessageId::new(format!("{}/words", message.id));
         }
         let by = UserTurnAuthor::of(record, &place);
         self.emit_user_text(spoken, by, message, out);
     }
 
-    /// Adds what stands in the user's place, as the message of whoever put it there.
-    pub fn emit_user_text(
+    /// Emits the text of a user record as a message of its actual author.
+    pub(crate) fn emit_user_text(
         &mut self,
         spoken: Vec<wire::Block<'_>>,
         by: UserTurnAuthor,
@@ -81,7 +81,8 @@ impl ClaudeLogReader {
                         others.push(Block::Text(text.into_owned()));
                     }
                 }
-                // The no to the call stopped the turn; it was told with the call's result.
+                // The turn stopped because a call was refused, which the call's result has already
+                // said.
                 (_, UserText::Interrupted(_)) if self.state.refused => {
                     others.push(Block::Text(text.into_owned()));
                 }
@@ -107,14 +108,14 @@ impl ClaudeLogReader {
                         Origin::Human
                     };
                     self.state.queue.remove_delivered(&typed, &mut self.pins);
-                    // A shell command says little of what the session is about.
+                    // A shell command makes a poor title.
                     if !typed.starts_with('!') {
                         let rank = TitleRank::FirstPrompt;
                         self.state
                             .facts
                             .emit_title(&message.session, &typed, rank, out);
                     }
-                    // Most prompts are kept as they are; then no second copy is made.
+                    // Most prompts are unchanged; those are moved instead of copied.
                     let typed = match typed {
                         Cow::Owned(typed) => typed,
                         Cow::Borrowed(_) => text.into_owned(),
@@ -134,7 +135,7 @@ impl ClaudeLogReader {
         log::push_message(message, out);
     }
 
-    pub fn read_assistant(
+    pub(crate) fn read_assistant(
         &mut self,
         record: &Record<'_>,
         message: wire::Message<'_>,
@@ -213,8 +214,8 @@ impl ClaudeLogReader {
         }
     }
 
-    /// Holds the line of a call that changes a file: the change is told with the result, and its
-    /// text is in the call.
+    /// Pins the line of a call that changes a file: the change is emitted with the call's result,
+    /// but its text is in the call.
     fn pin_edits(&mut self, message: &wire::Message<'_>, line: InputLine<'_>) {
         for block in &message.content.0 {
             let edits =
@@ -252,9 +253,9 @@ impl ClaudeLogReader {
     }
 }
 
-/// Who puts words into the user's place.
+/// The author of a text in a user record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UserTurnAuthor {
+pub(crate) enum UserTurnAuthor {
     Person,
     /// The model that started a subagent.
     Model,
@@ -284,7 +285,7 @@ impl UserTurnAuthor {
     }
 }
 
-/// Notes what has no words: images, documents.
+/// Adds an image or a document as a block.
 fn add_media(block: &wire::Block<'_>, blocks: &mut Vec<Block>, out: &mut ParseOutput) {
     match block.kind.get().unwrap_or("") {
         kind @ ("image" | "document") => {
@@ -294,7 +295,7 @@ fn add_media(block: &wire::Block<'_>, blocks: &mut Vec<Block>, out: &mut ParseOu
                 size_bytes: source.data.0,
             });
         }
-        // Redacted thoughts, and the note that another model took over.
+        // Encrypted reasoning and notes about the model in use carry no text.
         "redacted_thinking" | "fallback" | "tool_reference" | "container_upload" => {}
         kind => out.count_unknown(&format!("block/{kind}")),
     }
@@ -305,12 +306,12 @@ fn is_only_media(message: &Message) -> bool {
     blocks.all(|block| matches!(block, Block::Image { .. }))
 }
 
-/// Before the flag for it existed, an API error was told by its beginning.
+/// Recognises an API error by its text, for versions without the flag.
 fn is_api_error(origin: Origin, text: &str) -> bool {
     origin == Origin::Harness && text.starts_with("API Error")
 }
 
-/// Returns a result's text; what is not text is noted in its place.
+/// Returns a result's text, with a placeholder for each image and document.
 fn result_text(content: wire::Content<'_>) -> String {
     let mut parts = Vec::with_capacity(content.0.len());
     for block in content.0 {

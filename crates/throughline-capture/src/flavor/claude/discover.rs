@@ -1,12 +1,13 @@
-//! Where Claude Code keeps its logs, and which files there are logs.
+//! Finds Claude Code's logs.
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::flavor::names::is_uuid;
 use crate::{AgentEnv, SourceFormat};
 
-/// Returns the folders of project folders.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    if let Some(list) = places
+/// Returns the folders that contain the projects' folders, and the histories of prompts.
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    if let Some(list) = env
         .variables
         .get("CLAUDE_CONFIG_DIR")
         .filter(|list| !list.trim().is_empty())
@@ -17,14 +18,12 @@ pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
             .filter(|home| !home.is_empty());
         return homes.flat_map(|home| home_roots(Path::new(home))).collect();
     }
-    let config = places
-        .folder_variable("XDG_CONFIG_HOME")
-        .unwrap_or_else(|| places.home.join(".config"));
-    let homes = [places.home.join(".claude"), config.join("claude")];
+    let config = env.folder_or_home("XDG_CONFIG_HOME", ".config");
+    let homes = [env.home.join(".claude"), config.join("claude")];
     homes.iter().flat_map(|home| home_roots(home)).collect()
 }
 
-/// Returns the folder of projects, and the history of prompts as a root of its own.
+/// Returns a home's folder of projects, and its history of prompts as a root of its own.
 fn home_roots(home: &Path) -> [PathBuf; 2] {
     let projects = projects_folder(home);
     let history = projects.with_file_name(HISTORY);
@@ -33,7 +32,7 @@ fn home_roots(home: &Path) -> [PathBuf; 2] {
 
 const HISTORY: &str = "history.jsonl";
 
-pub fn is_history(path: &Path) -> bool {
+pub(crate) fn is_history(path: &Path) -> bool {
     path.ends_with(HISTORY)
 }
 
@@ -45,7 +44,7 @@ fn projects_folder(home: &Path) -> PathBuf {
     }
 }
 
-/// Folders of an agent's home, or of a session, that hold anything but logs.
+/// Folders of Claude Code's home, or of a session, that contain no logs.
 const NOT_LOGS: &[&str] = &[
     "backups",
     "cache",
@@ -59,8 +58,8 @@ const NOT_LOGS: &[&str] = &[
     "tool-results",
 ];
 
-/// Returns how a file is read, by its path alone.
-pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+/// Returns how to read a file, by its path alone.
+pub(crate) fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let names: Vec<&str> = relative
         .components()
         .map(|component| match component {
@@ -81,7 +80,7 @@ pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let stem = file
         .strip_suffix(".jsonl")
         .filter(|stem| !stem.is_empty())?;
-    // The root may be a home above `projects`; what lies beside that is not a log.
+    // The root may be the home folder above `projects`; other folders in it contain no logs.
     let in_project = match folders.iter().rposition(|&folder| folder == "projects") {
         Some(at) => folders.len() == at + 2,
         None => folders.len() == 1 && !is_home(root),
@@ -105,16 +104,8 @@ fn is_home(root: &Path) -> bool {
         .is_some_and(|name| name.starts_with(".claude"))
 }
 
-fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
-}
-
 /// Says whether the head of a file is one of Claude Code's logs.
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let is_typed = |line: &str| {
         let has = |key: &str| line.contains(key);
         has("\"display\":") && has("\"timestamp\":") && has("\"project\":")
@@ -122,11 +113,11 @@ pub fn recognises(head: &str) -> bool {
     is_conversation(head) || head.lines().take(HEAD_LINES).any(is_typed)
 }
 
-/// Says whether the head of a file is that of a conversation, whatever the file is called.
-pub fn is_conversation(head: &str) -> bool {
+/// Says whether a file is a conversation by its head, whatever its name.
+pub(crate) fn is_conversation(head: &str) -> bool {
     head.lines().take(HEAD_LINES).any(|line| {
         let has = |key: &str| line.contains(key);
-        // Qwen Code names its records alike, but fills them otherwise.
+        // Qwen Code uses the same record names with other fields.
         let is_qwen = has("\"parts\":") || has("\"systemPayload\":");
         let is_entry = has("\"parentUuid\":") && has("\"sessionId\":") && !is_qwen;
         let is_about_it = has("\"leafUuid\":")
@@ -136,21 +127,21 @@ pub fn is_conversation(head: &str) -> bool {
     })
 }
 
-/// How many lines of a file are looked at: the first ones may be about the session alone.
+/// How many lines of a file are checked; the first ones may not be messages.
 const HEAD_LINES: usize = 8;
 
-/// What a log's path says of whose it is.
+/// The session and the subagent that a log's path names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogOwner {
-    /// The session that a record without an id of its own belongs to.
+pub(crate) struct LogOwner {
+    /// The session of records that do not name one.
     pub session: String,
-    /// The name of the subagent whose log it may be.
+    /// The id of the subagent that may have written the log.
     pub agent: Option<String>,
-    /// Whether its folder makes it a subagent's log without doubt.
+    /// The log is in a folder of subagents, so every record in it is a subagent's.
     pub is_subagent: bool,
 }
 
-pub fn log_owner(path: &Path) -> LogOwner {
+pub(crate) fn log_owner(path: &Path) -> LogOwner {
     let name = path
         .file_name()
         .map_or("", |name| name.to_str().unwrap_or(""));
@@ -245,13 +236,13 @@ mod tests {
 
     #[test]
     fn roots_of_a_machine() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        let shown = |places: &AgentEnv| {
+        let shown = |env: &AgentEnv| {
             let (histories, projects): (Vec<_>, Vec<_>) =
-                roots(places).into_iter().partition(|root| is_history(root));
+                roots(env).into_iter().partition(|root| is_history(root));
             assert_eq!(histories.len(), projects.len());
             for (history, projects) in histories.iter().zip(&projects) {
                 assert_eq!(history.parent(), projects.parent());
@@ -259,20 +250,17 @@ mod tests {
             format!("{projects:?}")
         };
         assert_eq!(
-            shown(&places),
+            shown(&env),
             r#"["/h/.claude/projects", "/h/.config/claude/projects"]"#
         );
-        places
-            .variables
-            .insert("XDG_CONFIG_HOME".into(), "/x".into());
+        env.variables.insert("XDG_CONFIG_HOME".into(), "/x".into());
         assert_eq!(
-            shown(&places),
+            shown(&env),
             r#"["/h/.claude/projects", "/x/claude/projects"]"#
         );
-        places
-            .variables
+        env.variables
             .insert("CLAUDE_CONFIG_DIR".into(), "/a, /b/projects".into());
-        assert_eq!(shown(&places), r#"["/a/projects", "/b/projects"]"#);
+        assert_eq!(shown(&env), r#"["/a/projects", "/b/projects"]"#);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! `history.jsonl`: what was typed, with the project and, in newer versions, the session.
+//! Reads `history.jsonl`: every typed prompt with its project and, in newer versions, its session.
 //!
-//! Without a session, a day's prompts in a project become one; whether a log tells them shows in
-//! the time that the project's logs span.
+//! Prompts without a session become one session per project and day. Whether a log contains such a
+//! prompt follows from the times that the project's logs span.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,13 +28,13 @@ struct ClaudeHistoryLine<'a> {
     pasted_contents: BTreeMap<String, serde_json::Value>,
 }
 
-/// Knows the logs of each project that was asked for.
-pub struct ClaudeHistory {
+/// Parses the history and caches the logs of each project it has looked up.
+pub(crate) struct ClaudeHistory {
     projects: PathBuf,
     logs: BTreeMap<String, Vec<LogSpan>>,
 }
 
-/// A log, and the time that it spans.
+/// A log and the time span of its records.
 struct LogSpan {
     session: String,
     first: Option<Timestamp>,
@@ -42,7 +42,7 @@ struct LogSpan {
 }
 
 impl ClaudeHistory {
-    pub fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         let home = source.path.parent().unwrap_or(Path::new(""));
         Self {
             projects: home.join("projects"),
@@ -90,7 +90,8 @@ impl HistoryFormat for ClaudeHistory {
     }
 }
 
-/// Returns the name of a project's folder: everything but letters and digits is a dash.
+/// Returns the name of a project's folder: Claude Code replaces everything but letters and digits
+/// by a dash.
 fn project_folder_name(project: &str) -> String {
     let dash = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     project.chars().map(dash).collect()
@@ -118,13 +119,13 @@ fn logs_in(folder: &Path) -> Vec<LogSpan> {
     logs.collect()
 }
 
-/// Returns the first time that a log's head tells.
+/// Returns the first timestamp in a log's head.
 fn first_time(head: &str) -> Option<Timestamp> {
     let (_, rest) = head.split_once("\"timestamp\":\"")?;
     time::parse_iso(rest.split('"').next()?)
 }
 
-/// Puts pasted texts back where the prompt only mentions them.
+/// Replaces the placeholders for pasted texts by the texts.
 fn expand_pastes(text: &str, pasted: &BTreeMap<String, serde_json::Value>) -> String {
     let mut whole = text.to_owned();
     for (number, paste) in pasted {
@@ -156,17 +157,36 @@ mod tests {
         let log = "{\"type\":\"user\",\"timestamp\":\"2026-01-05T09:00:00.000Z\"}\n";
         fs::write(folder.join("kept.jsonl"), log).unwrap();
         let text = concat!(
-            r#"{"display":"told by a log","pastedContents":{},"timestamp":1767603600000,"project":"/home/dev/my_proj","sessionId":"kept"}"#,
+            concat!(
+                r#"{"display":"told by a log","pastedContents":{},"timestamp":1767603600000,"pro"#,
+                r#"ject":"/home/dev/my_proj","sessionId":"kept"}"#,
+            ),
             "\n",
-            r#"{"display":"told by some log","pastedContents":{},"timestamp":1767603660000,"project":"/home/dev/my_proj"}"#,
+            concat!(
+                r#"{"display":"told by some log","pastedContents":{},"timestamp":1767603660000,""#,
+                r#"project":"/home/dev/my_proj"}"#,
+            ),
             "\n",
-            r##"{"display":"explain [Pasted text #1 +2 lines]","pastedContents":{"1":{"id":1,"type":"text","content":"a\nb"}},"timestamp":1764000000000,"project":"/home/dev/my_proj"}"##,
+            concat!(
+                r##"{"display":"explain [Pasted text #1 +2 lines]","pastedContents":{"1":{"id":"##,
+                r##"1,"type":"text","content":"a\nb"}},"timestamp":1764000000000,"project":"/ho"##,
+                r##"me/dev/my_proj"}"##,
+            ),
             "\n",
-            r#"{"display":"rename a to b","pastedContents":{},"timestamp":1764000060000,"project":"/home/dev/other","sessionId":"gone"}"#,
+            concat!(
+                r#"{"display":"rename a to b","pastedContents":{},"timestamp":1764000060000,"pro"#,
+                r#"ject":"/home/dev/other","sessionId":"gone"}"#,
+            ),
             "\n",
-            r#"{"display":"/clear ","pastedContents":{},"timestamp":1764000061000,"project":"/home/dev/other","sessionId":"gone"}"#,
+            concat!(
+                r#"{"display":"/clear ","pastedContents":{},"timestamp":1764000061000,"project":"#,
+                r#""/home/dev/other","sessionId":"gone"}"#,
+            ),
             "\n",
-            r#"{"display":"just typed","timestamp":4000000000000,"project":"/home/dev/other","sessionId":"new"}"#,
+            concat!(
+                r#"{"display":"just typed","timestamp":4000000000000,"project":"/home/dev/other""#,
+                r#","sessionId":"new"}"#,
+            ),
             "\n",
         );
         let path = home.path().join("history.jsonl");
@@ -179,13 +199,6 @@ mod tests {
             path,
         };
         assert!(CLAUDE.recognises(text));
-        insta::assert_snapshot!(shape(&parse_text(&CLAUDE, &source, text).entries), @r#"
-             session claude:history/-home-dev-my-proj/2025-11-24 title=FirstPrompt "recovered prompts" cwd=/home/dev/my_proj started=2025-11-24T16:00:00Z ended=2025-11-24T16:00:00Z
-           3 User/Human claude:history/-home-dev-my-proj/2025-11-24 2025-11-24T16:00:00Z id=history/1764000000000/92e436171a80 cwd=/home/dev/my_proj
-               text "explain a\nb"
-             session claude:gone title=FirstPrompt "recovered prompts" cwd=/home/dev/other started=2025-11-24T16:01:00Z ended=2025-11-24T16:01:00Z
-           4 User/Human claude:gone 2025-11-24T16:01:00Z id=history/1764000060000/cd1bc5b8d04a cwd=/home/dev/other
-               text "rename a to b"
-        "#);
+        insta::assert_snapshot!(shape(&parse_text(&CLAUDE, &source, text).entries));
     }
 }

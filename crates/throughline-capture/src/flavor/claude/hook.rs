@@ -1,4 +1,4 @@
-//! Claude Code's hooks, whose form several agents have taken over.
+//! Claude Code's hook protocol, which several agents have adopted.
 
 use memory::Flavor;
 use serde_json::json;
@@ -6,9 +6,9 @@ use serde_json::json;
 use crate::hook::{Dialect, HookEvent, HookHints, HookKind, HookPayload, StartReason};
 
 #[derive(Debug)]
-pub struct ClaudeHooks;
+pub(crate) struct ClaudeHooks;
 
-/// Where a prompt came from when no person sent it.
+/// Sources of prompts that no person sent.
 const AUTOMATIC: &[&str] = &["system", "loop_wakeup", "schedule_wakeup", "poll_event"];
 
 impl Dialect for ClaudeHooks {
@@ -24,8 +24,9 @@ impl Dialect for ClaudeHooks {
         kind(name, wire)
     }
 
-    /// Never at a stop: there it would make the agent go on. Never before a compaction: Claude Code
-    /// prints that answer on the person's screen and keeps it in the conversation.
+    /// Context is never given at a stop, where it would make the agent continue, nor before a
+    /// compaction, where Claude Code prints it on the user's screen and keeps it in the
+    /// conversation.
     fn accepts_context(&self, kind: &HookKind) -> bool {
         matches!(
             kind,
@@ -42,8 +43,8 @@ impl Dialect for ClaudeHooks {
     }
 }
 
-/// Returns what an event is by Claude Code's names.
-pub fn kind(name: &str, wire: &mut HookPayload) -> HookKind {
+/// Maps an event name of Claude Code.
+pub(crate) fn kind(name: &str, wire: &mut HookPayload) -> HookKind {
     match name {
         "SessionStart" => HookKind::SessionStart {
             source: StartReason::from_name(wire.source.text()),
@@ -67,8 +68,8 @@ pub fn kind(name: &str, wire: &mut HookPayload) -> HookKind {
     }
 }
 
-/// Returns the answer that adds a context.
-pub fn context_answer(event: &str, context: &str) -> String {
+/// Returns the answer that adds a context to the conversation.
+pub(crate) fn context_answer(event: &str, context: &str) -> String {
     json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
         .to_string()
 }

@@ -1,4 +1,4 @@
-//! Lines to entries: which session a record belongs to, and who reads it.
+//! Reads a log line by line: assigns each record to its session and dispatches it by its type.
 
 use std::collections::VecDeque;
 
@@ -7,9 +7,9 @@ use serde::de::Error;
 use serde::{Deserialize, Serialize};
 
 use super::discover::LogOwner;
-use super::facts::{RecordSession, SessionTracker, fingerprint};
-use super::pins::PinnedLines;
+use super::pinned_lines::PinnedLines;
 use super::queue::PromptQueue;
+use super::session_tracker::{RecordSession, SessionTracker, fingerprint};
 use super::usage::LastUsage;
 use super::wire::{self, Record};
 use crate::adapter::{load_state, save_state};
@@ -17,43 +17,44 @@ use crate::calls::OpenCalls;
 use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, lines};
 
-/// How many entries a summary may lie behind the one it summarises.
+/// How many records may lie between a summary and the last message it covers.
 const LEAVES_MAX: usize = 64;
 
 #[derive(Debug)]
-pub struct ClaudeLogReader {
+pub(crate) struct ClaudeLogReader {
     owner: LogOwner,
     pub state: ClaudeReaderState,
     pub pins: PinnedLines,
     last_line: u64,
 }
 
-/// What reading on needs. It is stored: ids and names, no conversation.
+/// The state that the next reader of the log needs. It is stored, so it holds ids and names but no
+/// conversation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ClaudeReaderState {
+pub(crate) struct ClaudeReaderState {
     pub calls: OpenCalls,
     pub facts: SessionTracker,
     pub queue: PromptQueue,
     pub usage: LastUsage,
-    /// Whether this log is of a version that writes attachments.
+    /// The log was written by a version that records attachments.
     pub attachments: bool,
-    /// Whether the last thing said was a person's no to a call.
+    /// A person has just refused a call.
     pub refused: bool,
-    /// The main session of the last record that named one.
+    /// The last main session that a record named.
     session: Option<String>,
     chain: IdChain,
-    /// Fingerprints of the last entries, to know a summary of this conversation by its leaf.
+    /// Fingerprints of the last records, by which a summary of this conversation is recognised.
     leaves: VecDeque<u32>,
 }
 
-/// Names the session of a subagent.
-pub fn subagent_session(session: &str, agent: &str) -> String {
+/// Returns the session id of a subagent.
+pub(crate) fn subagent_session(session: &str, agent: &str) -> String {
     format!("{session}/agent-{agent}")
 }
 
 impl ClaudeLogReader {
-    pub fn new(owner: LogOwner, state: Option<&str>) -> Self {
+    pub(crate) fn new(owner: LogOwner, state: Option<&str>) -> Self {
         Self {
             owner,
             state: load_state(state),
@@ -87,7 +88,7 @@ impl ClaudeLogReader {
     }
 
     /// Returns the session a record belongs to.
-    pub fn session_of(&self, record: &Record<'_>) -> RecordSession {
+    pub(crate) fn session_of(&self, record: &Record<'_>) -> RecordSession {
         let main = self.main_session(record);
         if !record.is_sidechain.0 && !self.owner.is_subagent {
             return RecordSession {
@@ -98,7 +99,7 @@ impl ClaudeLogReader {
         }
         let native = match record.agent_id.get().or(self.owner.agent.as_deref()) {
             Some(agent) => subagent_session(main, agent),
-            // 1.0.x wrote subagents between the lines of their session and gave them no name.
+            // Version 1.0.x wrote subagents into the log of their session and gave them no id.
             None => format!("{main}/sidechain"),
         };
         RecordSession {
@@ -113,8 +114,8 @@ impl ClaudeLogReader {
         named.unwrap_or(&self.owner.session)
     }
 
-    /// Returns a message of a record, still without blocks.
-    pub fn new_message(
+    /// Returns a record's message without blocks.
+    pub(crate) fn new_message(
         &mut self,
         record: &Record<'_>,
         place: &RecordSession,
@@ -140,7 +141,7 @@ impl ClaudeLogReader {
         message
     }
 
-    pub fn chain_id(&mut self, parts: &[&str]) -> MessageId {
+    pub(crate) fn chain_id(&mut self, parts: &[&str]) -> MessageId {
         self.state.chain.link(parts)
     }
 
@@ -156,7 +157,7 @@ impl ClaudeLogReader {
         self.state.leaves.push_back(fingerprint(uuid));
     }
 
-    pub fn has_leaf(&self, uuid: &str) -> bool {
+    pub(crate) fn has_leaf(&self, uuid: &str) -> bool {
         self.state.leaves.contains(&fingerprint(uuid))
     }
 }
@@ -198,15 +199,15 @@ impl LogReader for ClaudeLogReader {
     }
 }
 
-/// Adds a message unless nothing of it was kept.
-pub fn push_message(message: Message, out: &mut ParseOutput) {
+/// Emits a message unless it has no blocks.
+pub(crate) fn push_message(message: Message, out: &mut ParseOutput) {
     if !message.blocks.is_empty() {
         out.push(LogEntry::Message(message));
     }
 }
 
-/// Says whether a program drives the session. The desktop application also speaks through the
-/// SDK, but says that a person is behind it.
+/// Says whether a program drives the session. The desktop application uses the SDK too, but says
+/// that a person is the origin.
 fn is_automated(record: &Record<'_>) -> bool {
     let entrypoint = record.entrypoint.get().unwrap_or("sdk-");
     entrypoint.starts_with("sdk-")
@@ -216,7 +217,8 @@ fn is_automated(record: &Record<'_>) -> bool {
             .is("human")
 }
 
-/// Records that are no part of the conversation: settings, snapshots, copies, bookkeeping.
+/// Types of records that are not part of the conversation: settings, snapshots, copies,
+/// bookkeeping.
 const IGNORED_KINDS: &[&str] = &[
     "agent-name",
     "atis-latch",

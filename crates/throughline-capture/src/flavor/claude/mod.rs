@@ -1,25 +1,25 @@
-//! Claude Code, 1.0.24 to 2.1.325.
+//! Claude Code, versions 1.0.24 to 2.1.325.
 //!
-//! [`discover`] finds the logs. [`wire`] mirrors their records, [`scalar`] their fields. [`log`]
-//! reads them line by line: [`conversation`] turns user and assistant records into messages with
-//! [`prompt`] (who typed it), [`result`] (what a tool did) and [`usage`]; [`about`] reads the
-//! records around them: titles, errors, compaction, the prompt [`queue`]. [`facts`] keeps
-//! what was told of a session, [`pins`] where a half-told thing must be read again. [`meta`] is
-//! the small document beside a subagent's log, [`history`] what is left of sessions whose logs are
-//! gone.
+//! [`discover`] finds the logs and [`wire`] mirrors their records. [`log`] reads them line by line:
+//! [`conversation`] turns user and assistant records into messages with the help of [`prompt`] (who
+//! wrote a text), [`result`] (what a tool did) and [`usage`]; [`session_records`] reads the records
+//! around them: titles, errors, compactions and the prompt [`queue`]. [`session_tracker`] remembers
+//! what was emitted about a session, [`pinned_lines`] which lines the next sweep must read again.
+//! [`subagent_meta`] reads the small document beside a subagent's log, and [`history`] recovers
+//! prompts of sessions whose logs are gone.
 
-mod about;
 mod conversation;
 mod discover;
-mod facts;
 mod history;
 pub(crate) mod hook;
 mod log;
-mod meta;
-mod pins;
+mod pinned_lines;
 mod prompt;
 mod queue;
 mod result;
+mod session_records;
+mod session_tracker;
+mod subagent_meta;
 mod usage;
 mod wire;
 
@@ -31,7 +31,7 @@ use memory::Flavor;
 use crate::flavor::history::HistoryReader;
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const CLAUDE: Adapter = Adapter {
+pub(crate) const CLAUDE: Adapter = Adapter {
     flavor: Flavor::Claude,
     roots: discover::roots,
     claim: discover::claim,
@@ -50,7 +50,7 @@ fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
     }
     let owner = discover::log_owner(&source.path);
     if source.format == SourceFormat::Document {
-        Box::new(meta::SubagentMetaReader(owner))
+        Box::new(subagent_meta::SubagentMetaReader(owner))
     } else {
         Box::new(log::ClaudeLogReader::new(owner, state))
     }

@@ -1,34 +1,34 @@
-//! Prompts typed while the agent works.
+//! Tracks prompts that are typed while the agent works.
 //!
-//! A prompt that waits is written when it is queued and again, as a user record or as an
-//! attachment, when it is delivered: the second counts. Before attachments were logged, one
-//! delivered in the middle of a turn left no second trace, only its removal from the queue; then
-//! the first counts.
+//! A queued prompt is recorded when it is queued and again, as a user record or an attachment, when
+//! it is delivered; the second record counts. Before attachments were logged, a prompt that was
+//! delivered during a turn left no second record, only its removal from the queue; then the first
+//! record counts.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::pins::PinnedLines;
+use super::pinned_lines::PinnedLines;
 use super::prompt::{self, UserText};
 use crate::InputLine;
 
-/// Nobody types more than this ahead.
+/// No user queues more prompts than this; the oldest is dropped beyond it.
 const WAITING_MAX: usize = 256;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct PromptQueue(VecDeque<QueuedPrompt>);
+pub(crate) struct PromptQueue(VecDeque<QueuedPrompt>);
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct QueuedPrompt {
-    /// A person's words, and the name of the pin that holds their line.
+    /// A person's words and the name of the pin on their line; `None` for other texts.
     #[serde(skip)]
     prompt: Option<(String, String)>,
 }
 
 impl PromptQueue {
-    /// Puts a text at the end.
-    pub fn enqueue(
+    /// Appends a text to the queue.
+    pub(crate) fn enqueue(
         &mut self,
         text: &str,
         line: InputLine<'_>,
@@ -49,15 +49,15 @@ impl PromptQueue {
         self.0.push_back(QueuedPrompt { prompt });
     }
 
-    /// Takes the oldest, and returns a person's words.
-    pub fn pop(&mut self, pins: &mut PinnedLines) -> Option<String> {
+    /// Removes the oldest text and returns it if it is a person's.
+    pub(crate) fn pop(&mut self, pins: &mut PinnedLines) -> Option<String> {
         let (text, pin) = self.0.pop_front()?.prompt?;
         pins.release(&pin);
         Some(text)
     }
 
-    /// Takes a text that has been delivered in its own right.
-    pub fn remove_delivered(&mut self, text: &str, pins: &mut PinnedLines) {
+    /// Removes a text that was delivered with a record of its own.
+    pub(crate) fn remove_delivered(&mut self, text: &str, pins: &mut PinnedLines) {
         let same = |waiting: &QueuedPrompt| {
             let prompt = waiting.prompt.as_ref();
             prompt.is_some_and(|(waiting, _)| waiting.trim() == text.trim())
@@ -71,7 +71,7 @@ impl PromptQueue {
         }
     }
 
-    pub fn clear(&mut self, pins: &mut PinnedLines) {
+    pub(crate) fn clear(&mut self, pins: &mut PinnedLines) {
         while !self.0.is_empty() {
             self.pop(pins);
         }

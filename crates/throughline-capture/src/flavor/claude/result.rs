@@ -1,4 +1,4 @@
-//! What the program notes beside a tool's result: the patch it made, the exit code, who refused.
+//! Reads what Claude Code records beside a tool's result: the patch, the exit code, the refusal.
 
 use std::fmt::Write;
 
@@ -34,11 +34,11 @@ struct Hunk<'a> {
     lines: Vec<Text<'a>>,
 }
 
-/// Adds what `toolUseResult` knows to the result it belongs to.
-pub fn add_detail(result: &mut ToolResult, raw: Option<&RawValue>) {
+/// Adds the details in `toolUseResult` to the result they belong to.
+pub(crate) fn add_detail(result: &mut ToolResult, raw: Option<&RawValue>) {
     let raw = raw.filter(|raw| raw.get().starts_with('{'));
     let detail: ResultDetail<'_> = json::parse_or_default(raw);
-    // A command that was stopped half-way did not do what it was to do.
+    // An interrupted command did not do what it was meant to do.
     result.is_error |= detail.interrupted.0;
     #[expect(clippy::cast_possible_truncation, reason = "casts of floats saturate")]
     let exit_code = detail.exit_code.0.map(|code| code as i64);
@@ -84,24 +84,25 @@ fn structured_patch(raw: Option<&RawValue>) -> String {
     diff
 }
 
-/// Failed commands say their exit code in front of what they printed.
+/// Returns the exit code that Claude Code puts before the output of a failed command.
 fn exit_code_in(content: &str) -> Option<i64> {
     let rest = content.strip_prefix("Error: ").unwrap_or(content);
     let digits = rest.strip_prefix("Exit code ")?;
     digits.split(['\n', ' ']).next()?.parse().ok()
 }
 
-/// How the result of a refused call begins. Calls beside it, and calls that were stopped, "the user
-/// doesn't want to take right now": that is no word about them.
+/// The beginning of the result of a refused call. Other calls of the same turn, and interrupted
+/// ones, say "the user doesn't want to take" this action "right now", which is no judgement of
+/// them.
 const REFUSED: &str = "The user doesn't want to proceed with this tool use";
 
 /// Returns what a person decided about a call, if its result is that decision.
-pub fn user_decision(result: &ToolResult, denial_kind: Option<&str>) -> Option<String> {
+pub(crate) fn user_decision(result: &ToolResult, denial_kind: Option<&str>) -> Option<String> {
     let tool = result.tool.as_deref().unwrap_or("a tool");
     if result.content.starts_with("User has approved your plan") {
         return Some("approved the plan".to_owned());
     }
-    // Rules and hooks refuse too; that is nobody's opinion.
+    // Rules and hooks refuse calls too, which is not a person's decision.
     let by_person = match denial_kind {
         Some(kind) => kind.starts_with("user"),
         None => result.is_error && result.content.starts_with(REFUSED),
@@ -154,7 +155,10 @@ mod tests {
         check(
             "updated",
             false,
-            r#"{"filePath":"/a","structuredPatch":[{"oldStart":1,"oldLines":1,"newStart":1,"newLines":1,"lines":["-x","+y"]}],"originalFile":"x"}"#,
+            concat!(
+                r#"{"filePath":"/a","structuredPatch":[{"oldStart":1,"oldLines":1,"newStart":1,""#,
+                r#"newLines":1,"lines":["-x","+y"]}],"originalFile":"x"}"#,
+            ),
             r#"None /a "@@ -1,1 +1,1 @@\n-x\n+y""#,
         );
         check(

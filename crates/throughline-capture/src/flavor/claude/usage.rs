@@ -1,4 +1,4 @@
-//! Tokens of one API response, told again on each line the response is split over.
+//! Reads the tokens of an API response, which every line of the response repeats.
 
 use memory::{SessionId, Usage, UsageEntry};
 use serde::{Deserialize, Serialize};
@@ -33,12 +33,12 @@ struct OutputDetails {
     thinking_tokens: Number,
 }
 
-/// The entry given last, so that equal lines of one response give one entry.
+/// The last emitted entry, so that the lines of one response yield one entry.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct LastUsage(Option<(String, Usage)>);
+pub(crate) struct LastUsage(Option<(String, Usage)>);
 
-/// Returns the usage on this line, unless the line before it said the same.
-pub fn usage_entry(
+/// Returns the usage on this line unless the line before it had the same.
+pub(crate) fn usage_entry(
     record: &wire::Record<'_>,
     message: &wire::Message<'_>,
     session: &SessionId,
@@ -62,7 +62,7 @@ pub fn usage_entry(
     })
 }
 
-/// Names the response: by the API's message and request, which copies of a log keep.
+/// Returns a key for the response: the API's message and request ids, which copies of a log keep.
 fn usage_key(record: &wire::Record<'_>, message: &wire::Message<'_>) -> Option<String> {
     match (message.id.get(), record.request_id.get()) {
         (Some(message), Some(request)) => Some(format!("{message}:{request}")),
@@ -120,7 +120,10 @@ mod tests {
     #[test]
     fn odd_numbers_count_nothing() {
         check(
-            r#"{"input_tokens":"4","output_tokens":-2,"cache_creation":7,"cache_read_input_tokens":null}"#,
+            concat!(
+                r#"{"input_tokens":"4","output_tokens":-2,"cache_creation":7,"cache_read_input_t"#,
+                r#"okens":null}"#,
+            ),
             [0; 5],
         );
     }

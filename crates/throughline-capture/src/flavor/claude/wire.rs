@@ -1,5 +1,5 @@
-//! Claude Code's records as it writes them. Texts are borrowed from the line; what is large and
-//! not always wanted stays raw until it is.
+//! Mirrors the JSON of Claude Code's records. Texts are borrowed from the line; fields that are
+//! large and rarely needed stay raw.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 use crate::json::{EncodedSize, Flag, Number, Text};
 use crate::time::Time;
 
-/// The envelope of any record: the conversation's and the ones about it.
+/// The fields of any record, in the conversation or around it.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Record<'a> {
+pub(crate) struct Record<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -62,7 +62,7 @@ pub struct Record<'a> {
     pub level: Text<'a>,
     #[serde(borrow)]
     pub api_refusal_explanation: Text<'a>,
-    /// Of system records and queue operations.
+    /// Used by system records and queue operations.
     #[serde(borrow)]
     pub content: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -79,10 +79,10 @@ pub struct Record<'a> {
     pub last_prompt: Text<'a>,
 }
 
-/// What the model API was sent or answered.
+/// A request to the model API, or its response.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
@@ -94,13 +94,13 @@ pub struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Says whether the program made the message up itself.
-    pub fn is_synthetic(&self) -> bool {
+    /// Says whether Claude Code made up the message itself.
+    pub(crate) fn is_synthetic(&self) -> bool {
         self.model.is("<synthetic>")
     }
 
     /// Returns the model that answered.
-    pub fn model(&self) -> Option<String> {
+    pub(crate) fn model(&self) -> Option<String> {
         let model = self.model.get().filter(|_| !self.is_synthetic());
         model.map(str::to_owned)
     }
@@ -108,14 +108,14 @@ impl Message<'_> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Origin<'a> {
+pub(crate) struct Origin<'a> {
     #[serde(borrow)]
     pub kind: Text<'a>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Attachment<'a> {
+pub(crate) struct Attachment<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -129,16 +129,16 @@ pub struct Attachment<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct CompactMetadata<'a> {
+pub(crate) struct CompactMetadata<'a> {
     #[serde(borrow)]
     pub trigger: Text<'a>,
     pub pre_tokens: Number,
 }
 
-/// An API error, which nests the one it was made of. Headers and the like are not read.
+/// An API error, which contains the error that caused it. Headers are not read.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Failure<'a> {
+pub(crate) struct Failure<'a> {
     #[serde(borrow)]
     pub formatted: Text<'a>,
     #[serde(borrow)]
@@ -150,14 +150,14 @@ pub struct Failure<'a> {
     pub error: Option<&'a RawValue>,
 }
 
-/// A content list, whichever way it is written: a text, one block, or blocks and texts.
+/// A list of content blocks, which may be written as a text, one block, or a list of both.
 #[derive(Default)]
-pub struct Content<'a>(pub Vec<Block<'a>>);
+pub(crate) struct Content<'a>(pub Vec<Block<'a>>);
 
-/// A block of any type; the type says which fields count.
+/// A block of any type; the type says which fields are used.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Block<'a> {
+pub(crate) struct Block<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -168,7 +168,7 @@ pub struct Block<'a> {
     pub id: Text<'a>,
     #[serde(borrow)]
     pub name: Text<'a>,
-    /// Of a reference to a tool.
+    /// Used by a reference to a tool.
     #[serde(borrow)]
     pub tool_name: Text<'a>,
     #[serde(borrow)]
@@ -184,7 +184,7 @@ pub struct Block<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Source<'a> {
+pub(crate) struct Source<'a> {
     #[serde(borrow)]
     pub media_type: Text<'a>,
     pub data: EncodedSize,
@@ -258,12 +258,12 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 }
 
-/// Says whether a line is a record that is passed over, without parsing it.
+/// Says whether a line can be skipped without parsing it.
 ///
-/// Progress reports and copies of API requests are most of some logs' bytes. In a line that holds
-/// two records the second may be of another type, so such a line is never passed over here.
-pub fn is_ignored_line(line: &str) -> bool {
-    /// The envelope stands in front of what it wraps and is short.
+/// Progress reports and copies of API requests are most of the bytes of some logs. A line with two
+/// records is never skipped here, because the second may be of another type.
+pub(crate) fn is_ignored_line(line: &str) -> bool {
+    /// The type is near the beginning of a line, before any long field.
     const ENVELOPE_BYTES_MAX: usize = 1 << 10;
     let head = &line[..line.floor_char_boundary(ENVELOPE_BYTES_MAX)];
     let noise = match head.strip_prefix("{\"type\":\"") {

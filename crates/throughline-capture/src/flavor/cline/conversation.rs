@@ -1,5 +1,5 @@
-//! A conversation as a model API takes it: `api_conversation_history.json` of a task, and the
-//! messages of the newer store.
+//! Reads a conversation in the form of model API messages: a task's
+//! `api_conversation_history.json`, and the messages of the newer store.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,17 @@ use super::markup::{self, MarkupPart, UserMarkup};
 use super::wire;
 use crate::ParseOutput;
 use crate::calls::OpenCalls;
+use crate::flavor::anthropic::ContentBlock;
 
-/// A conversation while its messages are read. It is always read from its start.
+/// A conversation while its messages are read, always from its start.
 #[derive(Debug)]
-pub struct ClineConversation {
+pub(crate) struct ClineConversation {
     flavor: Flavor,
     session: SessionId,
-    /// Another task's model leads it.
+    /// The model of another task writes the prompts.
     is_delegated: bool,
     calls: OpenCalls,
-    /// Calls in tags have no id; a result belongs to the first of its tool that has none.
+    /// Open calls in tags. They have no id; a result belongs to the oldest open call of its tool.
     tagged: Vec<(CallId, String)>,
     said: HashMap<String, u32>,
     line: u64,
@@ -30,7 +31,7 @@ pub struct ClineConversation {
     cwd: Option<String>,
 }
 
-/// What one message is made of.
+/// The blocks of one message, by author.
 #[derive(Default)]
 struct MessageParts {
     typed: Vec<Block>,
@@ -40,7 +41,7 @@ struct MessageParts {
 }
 
 impl ClineConversation {
-    pub fn new(flavor: Flavor, session: SessionId, is_delegated: bool) -> Self {
+    pub(crate) fn new(flavor: Flavor, session: SessionId, is_delegated: bool) -> Self {
         Self {
             flavor,
             session,
@@ -54,7 +55,7 @@ impl ClineConversation {
         }
     }
 
-    pub fn read_message(&mut self, message: wire::Message<'_>, out: &mut ParseOutput) {
+    pub(crate) fn read_message(&mut self, message: wire::Message<'_>, out: &mut ParseOutput) {
         self.line += 1;
         let role = match message.role.text() {
             Some("user") => Role::User,
@@ -90,7 +91,7 @@ impl ClineConversation {
                 MessageId::new(format!("{id}/{part}"))
             }
         };
-        // One message of the API may hold a tool's answer, the program's words and a person's.
+        // One API message may contain a tool's result, the program's text and a person's.
         self.emit(
             name("result"),
             role,
@@ -114,13 +115,14 @@ impl ClineConversation {
         }
     }
 
-    /// Names a message: by its own id, else by what it says, and by how often that was said before.
-    /// Its place is no part of the name, since condensing moves messages.
+    /// Returns the id of a message: its own, or else a hash of its content and how often that
+    /// occurred before. The position is not part of it, because condensing moves messages.
     fn message_id(&mut self, message: &wire::Message<'_>) -> MessageId {
         if let Some(id) = message.id.text() {
             return MessageId::new(id);
         }
-        // As one writes it, spaces and the order of keys may differ from the last time.
+        // The content is normalised first: spaces and the order of keys may change when a file is
+        // rewritten.
         let content = message.content.map_or("", |content| content.get());
         let content = serde_json::from_str::<serde_json::Value>(content).unwrap_or_default();
         let content = content.to_string();
@@ -153,7 +155,7 @@ impl ClineConversation {
             self.add_text(id, role, &text, &mut parts, out);
             return parts;
         }
-        let Ok(pieces) = serde_json::from_str::<Vec<wire::Piece<'_>>>(raw) else {
+        let Ok(pieces) = serde_json::from_str::<Vec<ContentBlock<'_>>>(raw) else {
             out.count_unknown("content");
             return parts;
         };
@@ -167,7 +169,7 @@ impl ClineConversation {
         &mut self,
         id: &MessageId,
         role: Role,
-        piece: wire::Piece<'_>,
+        mut piece: ContentBlock<'_>,
         parts: &mut MessageParts,
         out: &mut ParseOutput,
     ) {
@@ -184,20 +186,15 @@ impl ClineConversation {
                 parts.spoken.extend(text.map(Block::Thinking));
             }
             "tool_use" => {
-                let input = piece.input.map_or("{}", |input| input.get());
-                let tool = piece.name.into_text().unwrap_or_default();
-                let call = CallId::new(piece.id.into_text().unwrap_or_else(|| id.to_string()));
-                self.add_call(call, tool, input.to_owned(), parts);
+                let own = std::mem::take(&mut piece.id).into_text();
+                let call = CallId::new(own.unwrap_or_else(|| id.to_string()));
+                self.add_call(piece.into_tool_use(call, "{}"), parts);
             }
             "tool_result" => {
                 let (content, failed) = answer_text(piece.content.map_or("\"\"", |raw| raw.get()));
-                let mut result = ToolResult {
-                    call: piece.tool_use_id.into_text().map(CallId::new),
-                    tool: piece.name.into_text(),
-                    content,
-                    is_error: failed || piece.is_error.is_true(),
-                    ..ToolResult::default()
-                };
+                let call = std::mem::take(&mut piece.tool_use_id).into_text();
+                let mut result = piece.into_tool_result(call.map(CallId::new), content);
+                result.is_error |= failed;
                 self.calls.close(&mut result);
                 parts.results.push(Block::ToolResult(result));
             }
@@ -209,7 +206,8 @@ impl ClineConversation {
                     size_bytes: size * 3 / 4,
                 });
             }
-            // What the user pointed at, which a tool could read as well; what only a model can read.
+            // Attached files can be read by tools as well, and encrypted reasoning cannot be read
+            // at all.
             "file" | "document" | "redacted_thinking" => {}
             other => out.count_unknown(&format!("content/{other}")),
         }
@@ -231,7 +229,13 @@ impl ClineConversation {
                     MarkupPart::Call { tool, input } => {
                         let call = CallId::new(format!("{id}/{index}"));
                         self.tagged.push((call.clone(), tool.clone()));
-                        self.add_call(call, tool, input, parts);
+                        let call = ToolUse {
+                            call,
+                            tool,
+                            input,
+                            path: None,
+                        };
+                        self.add_call(call, parts);
                     }
                 }
             }
@@ -244,7 +248,7 @@ impl ClineConversation {
                 ..SessionPatch::new(self.session.clone(), self.flavor)
             }));
         }
-        // What a program says may stand behind what it is about.
+        // The program appends its own notes to a text.
         let text = text
             .split("<environment_details>")
             .next()
@@ -265,7 +269,7 @@ impl ClineConversation {
                 parts.results.push(Block::ToolResult(result));
             }
             UserMarkup::Untagged(text) => match parts.results.last_mut() {
-                // The result that was announced in the piece before.
+                // The block before this one announced the result.
                 Some(Block::ToolResult(result)) if result.content.is_empty() => {
                     result.content = text.to_owned();
                     result.is_error |= reports_failure(text);
@@ -276,22 +280,16 @@ impl ClineConversation {
         }
     }
 
-    fn add_call(&mut self, call: CallId, tool: String, input: String, parts: &mut MessageParts) {
-        // The answer to the user is a tool's argument.
-        if tool == "attempt_completion"
-            && let Ok(input) = serde_json::from_str::<serde_json::Value>(&input)
+    fn add_call(&mut self, mut call: ToolUse, parts: &mut MessageParts) {
+        // The answer to the user is an argument of this tool.
+        if call.tool == "attempt_completion"
+            && let Ok(input) = serde_json::from_str::<serde_json::Value>(&call.input)
             && let Some(answer) = input.get("result").and_then(serde_json::Value::as_str)
         {
-            self.tagged.retain(|(open, _)| *open != call);
+            self.tagged.retain(|(open, _)| *open != call.call);
             parts.spoken.push(Block::Text(answer.trim().to_owned()));
             return;
         }
-        let mut call = ToolUse {
-            call,
-            tool,
-            input,
-            path: None,
-        };
         self.calls.open(&mut call);
         parts.spoken.push(Block::ToolUse(call));
     }
@@ -354,7 +352,8 @@ impl ClineConversation {
         }
     }
 
-    /// The newer store tells tokens with the message; its input includes what came from the cache.
+    /// Emits the tokens of a message in the newer store, whose input includes what came from the
+    /// cache.
     fn emit_usage(
         &self,
         id: &MessageId,
@@ -386,23 +385,23 @@ impl ClineConversation {
     }
 }
 
-/// When a message was said, and by which model.
+/// The time of a message and its model.
 struct MessageStamp {
     at: Option<Timestamp>,
     model: Option<String>,
 }
 
-/// In tags a failure is told in words only.
+/// Says whether a result in tags reports a failure, which only its text tells.
 fn reports_failure(content: &str) -> bool {
     content.starts_with("The tool execution failed")
         || content.starts_with("Error ")
         || content.starts_with("The user denied this operation")
 }
 
-/// Returns the text of a tool's answer, and whether it says that it failed.
+/// Returns the text of a tool's result, and whether it reports a failure.
 fn answer_text(raw: &str) -> (String, bool) {
     let text = serde_json::from_str::<String>(raw);
-    // An object may stand in the text.
+    // The text may itself contain a JSON object.
     let raw = text
         .as_deref()
         .ok()

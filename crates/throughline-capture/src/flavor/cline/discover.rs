@@ -1,27 +1,27 @@
-//! Where Cline and its kin keep their tasks, and what the names of files and folders tell.
+//! Recognises the files of Cline and the programs that descend from it.
 
 use std::path::Path;
 
 use crate::SourceFormat;
 
-/// The files that are read.
+/// The kinds of files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClineFile {
+pub(crate) enum ClineFile {
     /// A task's conversation.
     History,
-    /// What was shown of it.
+    /// The conversation as the program showed it.
     UiMessages,
     TaskMetadata,
-    /// All tasks in one list, or one task.
+    /// A list of all tasks.
     Tasks,
     Task,
-    /// A session of the newer store, and its conversation.
+    /// A session of the newer store; `Messages` is its conversation.
     Session,
     Messages,
 }
 
 impl ClineFile {
-    pub fn at(path: &Path) -> Option<Self> {
+    pub(crate) fn at(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let folder = path.parent()?;
         let above = folder.parent();
@@ -46,8 +46,8 @@ impl ClineFile {
     }
 }
 
-/// Says whether a path is Roo's or one of its forks', whose files have the names of Cline's.
-pub fn is_roo_path(path: &Path) -> bool {
+/// Says whether a path belongs to Roo or one of its forks, whose files have the names of Cline's.
+pub(crate) fn is_roo_path(path: &Path) -> bool {
     path.iter().any(|folder| {
         let folder = folder.to_string_lossy().to_ascii_lowercase();
         ["roo", ".roo"].contains(&folder.as_str())
@@ -57,13 +57,13 @@ pub fn is_roo_path(path: &Path) -> bool {
     })
 }
 
-pub fn claim_path(path: &Path) -> Option<SourceFormat> {
+pub(crate) fn claim_path(path: &Path) -> Option<SourceFormat> {
     ClineFile::at(path).map(|_| SourceFormat::Document)
 }
 
-/// Says whether a text starts like one of the files.
-pub fn recognises(head: &str) -> bool {
-    // All of them are JSON documents; text that only mentions these names is not one.
+/// Says whether a text starts like one of these files.
+pub(crate) fn recognises(head: &str) -> bool {
+    // All files are JSON documents; a text that only mentions their keys is not one.
     if !head
         .trim_start_matches('\u{feff}')
         .trim_start()

@@ -1,4 +1,4 @@
-//! The files of a task or session; all of them are written whole.
+//! Reads the files of a task or session, each of which is rewritten as a whole.
 
 use std::path::{Path, PathBuf};
 
@@ -6,19 +6,19 @@ use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, Titl
 
 use super::conversation::ClineConversation;
 use super::discover::ClineFile;
-use super::{shown, wire};
+use super::{ui_messages, wire};
 use crate::json::Lenient;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason};
 
 #[derive(Debug)]
-pub struct ClineDocumentReader {
+pub(crate) struct ClineDocumentReader {
     flavor: Flavor,
     file: ClineFile,
     path: PathBuf,
 }
 
 impl ClineDocumentReader {
-    pub fn new(flavor: Flavor, path: &Path) -> Self {
+    pub(crate) fn new(flavor: Flavor, path: &Path) -> Self {
         Self {
             flavor,
             file: ClineFile::at(path).unwrap_or(ClineFile::History),
@@ -39,7 +39,7 @@ impl LogReader for ClineDocumentReader {
             ClineFile::History => self.read_history(text, out),
             ClineFile::UiMessages => {
                 let history = self.path.with_file_name("api_conversation_history.json");
-                shown::read_ui_messages(
+                ui_messages::read_ui_messages(
                     self.flavor,
                     &self.task_session(),
                     text,
@@ -66,7 +66,7 @@ impl LogReader for ClineDocumentReader {
 }
 
 impl ClineDocumentReader {
-    /// A task's folder is named by its id.
+    /// Returns the session of a task, whose id is the name of its folder.
     fn task_session(&self) -> SessionId {
         let folder = self
             .path
@@ -144,7 +144,7 @@ impl ClineDocumentReader {
             SessionKind::Main
         };
         let parent = parent.map(|parent| SessionId::of(self.flavor, parent));
-        // Ids are the time of their beginning.
+        // The id of a task is its start time.
         let started = id.parse().ok().and_then(crate::time::from_number);
         out.push(LogEntry::Session(SessionPatch {
             kind: Some(kind),

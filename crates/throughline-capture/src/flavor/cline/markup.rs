@@ -1,9 +1,9 @@
-//! Calls and prompts that stand in the text, in tags: what the programs used before model APIs had
-//! tools, and still wrap prompts with.
+//! Parses tool calls and prompts that are written as tags in a text. The programs used tags before
+//! model APIs had tools, and still wrap prompts in them.
 
 use serde_json::{Map, Value};
 
-/// Tools that a model calls in tags.
+/// The tools that a model calls with tags.
 const TOOLS: [&str; 26] = [
     "access_mcp_resource",
     "apply_diff",
@@ -33,16 +33,16 @@ const TOOLS: [&str; 26] = [
     "write_to_file",
 ];
 
-/// A part of what a model wrote.
+/// A part of a model's text.
 #[derive(Debug, PartialEq)]
-pub enum MarkupPart {
+pub(crate) enum MarkupPart {
     Text(String),
     Thinking(String),
     Call { tool: String, input: String },
 }
 
 /// Splits a model's text into its parts.
-pub fn split_model_text(text: &str) -> Vec<MarkupPart> {
+pub(crate) fn split_model_text(text: &str) -> Vec<MarkupPart> {
     let mut parts = Vec::new();
     let mut said = String::new();
     let mut rest = text;
@@ -82,9 +82,9 @@ fn push_text(said: &mut String, parts: &mut Vec<MarkupPart>) {
     }
 }
 
-/// Returns name, inside and what follows of an element that stands at the start of a text. Its end
-/// is the last one of that name that no other element of the name begins before: what is written to
-/// a file may well have tags, too.
+/// Returns the name, the content and the rest after an element at the start of a text. The element
+/// ends at the last closing tag before another element of the same name begins, because text that
+/// is written to a file may contain tags too.
 fn leading_element(text: &str) -> Option<(&str, &str, &str)> {
     let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
@@ -113,21 +113,21 @@ fn arguments(inside: &str) -> Map<String, Value> {
     arguments
 }
 
-/// What stands in a user's message.
+/// The origin of a text in a user message.
 #[derive(Debug, PartialEq)]
-pub enum UserMarkup<'a> {
+pub(crate) enum UserMarkup<'a> {
     /// A person typed it.
     Typed(&'a str),
-    /// The program said it.
+    /// The program wrote it.
     FromProgram,
-    /// A tool gave it; its text may follow in the next piece.
+    /// A tool's result; its text may follow in the next block.
     Result { tool: &'a str, content: &'a str },
-    /// It has no mark of any of these.
+    /// The text has none of the known tags.
     Untagged(&'a str),
 }
 
-/// Returns what a text in a user's message is.
-pub fn classify_user_text(text: &str) -> UserMarkup<'_> {
+/// Classifies a text in a user message.
+pub(crate) fn classify_user_text(text: &str) -> UserMarkup<'_> {
     let text = text.trim();
     for tag in ["task", "feedback", "user_message", "answer", "user_input"] {
         if let Some((_, rest)) = text.split_once(&format!("<{tag}>")) {
@@ -162,8 +162,8 @@ pub fn classify_user_text(text: &str) -> UserMarkup<'_> {
     UserMarkup::Untagged(text)
 }
 
-/// Returns the working directory that the program tells the model.
-pub fn cwd(text: &str) -> Option<&str> {
+/// Returns the working directory that the program gives to the model.
+pub(crate) fn cwd(text: &str) -> Option<&str> {
     let words = [
         "Current Working Directory (",
         "Current Workspace Directory (",
@@ -179,7 +179,8 @@ mod tests {
 
     #[test]
     fn calls_are_taken_out_of_the_text() {
-        let text = "<thinking>where?</thinking>\nI look.\n\n<read_file>\n<path>src/a.rs</path>\n</read_file>";
+        let text = "<thinking>where?</thinking>\nI look.\n\n<read_file>\n<path>src/a.rs</path>\n</r\
+            ead_file>";
         let call = MarkupPart::Call {
             tool: "read_file".into(),
             input: r#"{"path":"src/a.rs"}"#.into(),
@@ -194,7 +195,8 @@ mod tests {
 
     #[test]
     fn what_is_written_may_have_tags() {
-        let text = "<write_to_file>\n<path>a.html</path>\n<content>\n<p>if a < b</p>\n</content>\n</write_to_file>";
+        let text = "<write_to_file>\n<path>a.html</path>\n<content>\n<p>if a < b</p>\n</content>\n<\
+            /write_to_file>";
         let input = r#"{"content":"<p>if a < b</p>","path":"a.html"}"#.to_owned();
         assert_eq!(
             split_model_text(text),

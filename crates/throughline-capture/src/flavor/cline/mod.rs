@@ -1,9 +1,10 @@
-//! Cline, as an extension of editors and as a CLI.
+//! Cline, as an editor extension and as a CLI.
 //!
 //! A task of the extension is a folder with a few JSON documents; the newer store has a folder for
-//! each session. [`document`] reads the files: [`conversation`] what was said, for which [`markup`]
-//! knows the tags in the text, and [`shown`] what the program showed of it. [`wire`] mirrors their
-//! JSON, [`discover`] knows the places. Roo began as a copy of Cline, and is read with this.
+//! each session. [`document`] reads the files: [`conversation`] reads the messages, for which
+//! [`markup`] parses the tags in their text, and [`ui_messages`] reads what the program showed.
+//! [`wire`] mirrors the JSON and [`discover`] recognises the files. Roo began as a copy of Cline
+//! and uses the same readers.
 //!
 //! Deliberately unread: checkpoints, settings, secrets, and the system prompt beside the messages.
 
@@ -11,9 +12,9 @@ mod conversation;
 mod discover;
 mod document;
 mod markup;
-mod shown;
 #[cfg(test)]
 mod tests;
+mod ui_messages;
 mod wire;
 
 use std::path::{Path, PathBuf};
@@ -23,9 +24,9 @@ use memory::Flavor;
 use crate::flavor::vscode::extension_folders;
 use crate::{Adapter, AgentEnv, LogReader, Source, SourceFormat};
 
-pub use discover::{claim_path, is_roo_path, recognises};
+pub(crate) use discover::{claim_path, is_roo_path, recognises};
 
-pub const CLINE: Adapter = Adapter {
+pub(crate) const CLINE: Adapter = Adapter {
     flavor: Flavor::Cline,
     roots,
     claim,
@@ -38,7 +39,7 @@ pub const CLINE: Adapter = Adapter {
 };
 
 /// Opens a reader for a file of Cline or of a program that descends from it.
-pub fn open_reader(source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
+pub(crate) fn open_reader(source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
     let reader = document::ClineDocumentReader::new(source.flavor, &source.path);
     Box::new(reader)
 }

@@ -137,11 +137,11 @@ fn damage_is_survived() {
 
 #[test]
 fn places() {
-    let places = AgentEnv {
+    let env = AgentEnv {
         home: "/h".into(),
         ..AgentEnv::default()
     };
-    let roots = CLINE.roots(&places);
+    let roots = CLINE.roots(&env);
     let extension = "/h/.config/Code/User/globalStorage/saoudrizwan.claude-dev";
     assert!(roots.contains(&extension.into()) && roots.contains(&"/h/.cline/data".into()));
 }

@@ -1,4 +1,4 @@
-//! The JSON of Cline and its kin, as far as it is read.
+//! Mirrors the JSON of Cline and the programs that descend from it, as far as it is read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,10 +6,10 @@ use serde_json::value::RawValue;
 use crate::json::Lenient;
 use crate::time::Time;
 
-/// A message as a model API takes it, with what the programs note beside it.
+/// A model API message, with the fields that the programs add.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     pub id: Lenient<String>,
     pub role: Lenient<String>,
     #[serde(borrow)]
@@ -17,21 +17,21 @@ pub struct Message<'a> {
     pub ts: Time,
     pub model_info: Lenient<ModelInfo>,
     pub metrics: Lenient<Metrics>,
-    /// Roo: it replaces what was said before.
+    /// Set by Roo on a summary that replaces the messages before it.
     pub is_summary: Lenient<bool>,
     pub metadata: Lenient<Metadata>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct ModelInfo {
+pub(crate) struct ModelInfo {
     #[serde(alias = "modelId")]
     pub id: Lenient<String>,
 }
 
 #[derive(Clone, Copy, Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Metrics {
+pub(crate) struct Metrics {
     pub input_tokens: Lenient<f64>,
     pub output_tokens: Lenient<f64>,
     pub cache_read_tokens: Lenient<f64>,
@@ -41,39 +41,14 @@ pub struct Metrics {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Metadata {
+pub(crate) struct Metadata {
     pub kind: Lenient<String>,
 }
 
+/// A part of a tool's result: a text, or the outcome of one of several commands.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Piece<'a> {
-    #[serde(rename = "type")]
-    pub kind: Lenient<String>,
-    pub text: Lenient<String>,
-    pub thinking: Lenient<String>,
-    pub id: Lenient<String>,
-    pub name: Lenient<String>,
-    #[serde(borrow)]
-    pub input: Option<&'a RawValue>,
-    pub tool_use_id: Lenient<String>,
-    #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
-    pub is_error: Lenient<bool>,
-    pub source: Lenient<Image>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub struct Image {
-    pub media_type: Lenient<String>,
-    pub data: Lenient<String>,
-}
-
-/// A part of a tool's answer: a text, or what one of several commands gave.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     pub text: Lenient<String>,
     #[serde(borrow)]
     pub result: Option<&'a RawValue>,
@@ -84,17 +59,17 @@ pub struct Answer<'a> {
 /// `<id>.messages.json`.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Messages<'a> {
+pub(crate) struct Messages<'a> {
     #[serde(rename = "sessionId")]
     pub session: Lenient<String>,
     #[serde(borrow)]
     pub messages: Lenient<Vec<Lenient<Message<'a>>>>,
 }
 
-/// `<id>.json`, of the same session.
+/// `<id>.json`.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Session {
+pub(crate) struct Session {
     pub session_id: Lenient<String>,
     pub started_at: Time,
     pub ended_at: Time,
@@ -108,14 +83,14 @@ pub struct Session {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct SessionMetadata {
+pub(crate) struct SessionMetadata {
     pub title: Lenient<String>,
 }
 
-/// What a program keeps of a task: one of `taskHistory.json`, or Roo's `history_item.json`.
+/// A task, as in `taskHistory.json` or Roo's `history_item.json`.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Task {
+pub(crate) struct Task {
     pub id: Lenient<String>,
     pub ts: Time,
     pub task: Lenient<String>,
@@ -128,20 +103,20 @@ pub struct Task {
 /// `task_metadata.json`.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct TaskMetadata {
+pub(crate) struct TaskMetadata {
     pub model_usage: Lenient<Vec<ModelUsage>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct ModelUsage {
+pub(crate) struct ModelUsage {
     pub model_id: Lenient<String>,
 }
 
-/// What the program showed.
+/// A message as the program showed it.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Shown {
+pub(crate) struct Shown {
     pub ts: Lenient<f64>,
     pub say: Lenient<String>,
     pub ask: Lenient<String>,
@@ -153,7 +128,7 @@ pub struct Shown {
 /// The text of `api_req_started`.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Request {
+pub(crate) struct Request {
     pub tokens_in: Lenient<f64>,
     pub tokens_out: Lenient<f64>,
     pub cache_writes: Lenient<f64>,
@@ -164,7 +139,7 @@ pub struct Request {
 /// The text of `tool`.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct ShownTool {
+pub(crate) struct ShownTool {
     pub tool: Lenient<String>,
     pub path: Lenient<String>,
     pub diff: Lenient<String>,

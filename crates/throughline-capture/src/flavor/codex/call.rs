@@ -1,4 +1,4 @@
-//! Tool calls and what they returned.
+//! Reads tool calls and their results.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::json::{self, Text};
 use crate::{ParseOutput, tools};
 
 impl CodexLogReader {
-    /// Takes in a call that will get a result.
+    /// Emits a call that a result will follow.
     pub(super) fn emit_call(
         &mut self,
         at: CodexPosition<'_>,
@@ -38,7 +38,7 @@ impl CodexLogReader {
         self.emit_response(at, id, vec![Block::ToolUse(call)], out);
     }
 
-    /// Takes in a call that gets none.
+    /// Emits a call that no result follows.
     pub(super) fn emit_call_without_result(
         &mut self,
         at: CodexPosition<'_>,
@@ -96,7 +96,8 @@ impl CodexLogReader {
         if failing && result.tool.as_deref() == Some("apply_patch") {
             result.is_error = true;
         }
-        // A command may apply a patch and then fail; then it says that it did apply it.
+        // A command may apply a patch and fail afterwards; its output then says that the patch was
+        // applied.
         if result.is_error || failing && !told && !result.content.contains(PATCH_APPLIED) {
             result.changes.clear();
         }
@@ -114,11 +115,11 @@ impl CodexLogReader {
     }
 }
 
-/// What `apply_patch` prints when it has done its work.
+/// The message of `apply_patch` after a patch was applied.
 const PATCH_APPLIED: &str = "Success. Updated the following files";
 
-/// Returns the tool's name as the model knows it, which may be a slip of the model.
-pub fn tool_name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
+/// Returns the tool's name with its namespace, as the model wrote it.
+pub(crate) fn tool_name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
     let name = item.name.as_str();
     match item.namespace.get() {
         None => Cow::Borrowed(name),
@@ -130,8 +131,8 @@ pub fn tool_name<'a>(item: &'a Item<'_>) -> Cow<'a, str> {
     }
 }
 
-/// Returns the names of the tools that a search found; their schemas are not worth keeping.
-pub fn found_tool_names(tools: Option<&RawValue>) -> String {
+/// Returns the names of the tools that a search found, without their schemas.
+pub(crate) fn found_tool_names(tools: Option<&RawValue>) -> String {
     #[derive(Deserialize)]
     struct Tool<'a> {
         #[serde(borrow, default)]

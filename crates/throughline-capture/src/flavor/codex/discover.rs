@@ -1,4 +1,4 @@
-//! Where rollouts lie, and what a file's name says.
+//! Finds Codex's rollouts and parses their file names.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,28 +8,26 @@ use crate::{AgentEnv, SourceFormat};
 const INDEX: &str = "session_index.jsonl";
 const HISTORY: &str = "history.jsonl";
 
-/// Returns the two folders of rollouts, and the files with the sessions' names and prompts as roots
-/// of their own: the rest of Codex's home (worktrees, caches, databases) is not ours to walk.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places
-        .folder_variable("CODEX_HOME")
-        .unwrap_or_else(|| places.home.join(".codex"));
+/// Returns the two folders of rollouts, and as roots of their own the files with the sessions'
+/// names and prompts. The rest of Codex's home (worktrees, caches, databases) must not be walked.
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env.folder_or_home("CODEX_HOME", ".codex");
     ["sessions", "archived_sessions", INDEX, HISTORY]
         .iter()
         .map(|name| home.join(name))
         .collect()
 }
 
-/// Claims rollouts at any depth, whatever folder was given.
-pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
-    // The path below a root that is itself a file is empty.
+/// Claims rollouts at any depth below any root.
+pub(crate) fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+    // The relative path is empty if the root itself is a file.
     let name = relative.file_name().or_else(|| root.file_name());
     let name = name.and_then(OsStr::to_str)?;
     let on_top = relative.components().count() <= 1;
     if name == INDEX || (name == HISTORY && on_top) {
         return Some(SourceFormat::Lines);
     }
-    // Collections of logs flatten the folders into the name, so the word may stand inside it.
+    // Collections of logs flatten the folders into the name, so `rollout-` may be inside it.
     let rollout = &name[name.find("rollout-")?..];
     if rollout.ends_with(".jsonl") {
         Some(SourceFormat::Lines)
@@ -42,25 +40,25 @@ pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     }
 }
 
-pub fn is_index(path: &Path) -> bool {
+pub(crate) fn is_index(path: &Path) -> bool {
     path.file_name() == Some(OsStr::new(INDEX))
 }
 
-pub fn is_history(path: &Path) -> bool {
+pub(crate) fn is_history(path: &Path) -> bool {
     path.file_name() == Some(OsStr::new(HISTORY))
 }
 
 /// Says whether the head of a file is one of Codex's logs, or the history of its prompts.
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let start = start_of(head);
     let has = |mark: &str| start.contains(mark);
     let typed = start.starts_with("{\"session_id\":") && has("\"ts\":") && has("\"text\":");
     typed || identify(head).is_some()
 }
 
-/// Returns how to read a rollout, whatever the file is called. Looks for marks rather than parsing:
-/// the head may be cut inside the first line, which is long.
-pub fn identify(head: &str) -> Option<SourceFormat> {
+/// Returns how to read a rollout, whatever its name. Searches for keys instead of parsing, because
+/// the head may end inside the long first line.
+pub(crate) fn identify(head: &str) -> Option<SourceFormat> {
     let head = start_of(head);
     let has = |mark: &str| head.contains(mark);
     if !head.starts_with('{') {
@@ -80,9 +78,9 @@ fn start_of(head: &str) -> &str {
     head.trim_start_matches(['\u{feff}', ' ', '\r', '\n'])
 }
 
-/// Returns the session that a file's name speaks of: the thread of
-/// `rollout-<time>-<thread>[_<rollout>]`, else the whole stem.
-pub fn session_in_name(path: &Path) -> String {
+/// Returns the session in a file's name: the thread of `rollout-<time>-<thread>[_<rollout>]`, or
+/// else the whole stem.
+pub(crate) fn session_in_name(path: &Path) -> String {
     let name = path.file_name().map(OsStr::to_string_lossy);
     let name = name.unwrap_or_default();
     let stem = [".jsonl.zst", ".jsonl", ".json"]
@@ -99,7 +97,7 @@ pub fn session_in_name(path: &Path) -> String {
         .to_owned()
 }
 
-/// Splits off a UUID that ends the text.
+/// Splits off a UUID at the end of a text.
 fn last_uuid(text: &str) -> Option<(&str, &str)> {
     let (before, last) = text.split_at_checked(text.len().checked_sub(36)?)?;
     let shaped = last.char_indices().all(|(at, c)| match at {
@@ -151,15 +149,14 @@ mod tests {
 
     #[test]
     fn the_home_moves_with_its_variable() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/home/dev".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places)[0], Path::new("/home/dev/.codex/sessions"));
-        places
-            .variables
+        assert_eq!(roots(&env)[0], Path::new("/home/dev/.codex/sessions"));
+        env.variables
             .insert("CODEX_HOME".into(), "/srv/codex".into());
-        assert_eq!(roots(&places)[1], Path::new("/srv/codex/archived_sessions"));
+        assert_eq!(roots(&env)[1], Path::new("/srv/codex/archived_sessions"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Events: the program's own account. Most repeat content for the screen and are passed over.
+//! Reads events, Codex's own account of a turn. Most repeat content for the screen and are ignored.
 
 use memory::{Block, CallId, LogEntry, Origin, Role, UsageEntry};
 
@@ -43,8 +43,8 @@ impl CodexLogReader {
         }
     }
 
-    /// Reads the form that replaced most events in 0.149. Of what an item holds only the outcome
-    /// of calls is news.
+    /// Reads the event that replaced most others in 0.149. Only the outcome of a call is not in the
+    /// response items already.
     fn read_completed_item(
         &mut self,
         at: CodexPosition<'_>,
@@ -62,7 +62,7 @@ impl CodexLogReader {
 
     fn emit_name(&self, event: &Event<'_>, out: &mut ParseOutput) {
         let session = self.session();
-        // A replay tells its parent's name too.
+        // A replayed log contains the parent's name too.
         let own = event
             .thread_id
             .get()
@@ -107,7 +107,7 @@ impl CodexLogReader {
         }
     }
 
-    /// Reasoning that some models give in the open. Some versions repeat it in the item.
+    /// Emits the unencrypted reasoning of some models, which some versions repeat in the item.
     fn emit_raw_reasoning(
         &mut self,
         at: CodexPosition<'_>,
@@ -137,7 +137,7 @@ impl CodexLogReader {
                 Origin::Human,
                 Block::Approval("interrupted the turn".into()),
             ),
-            // The next prompt took the turn's place, or the review that it was has ended.
+            // The next prompt replaced the turn, or the turn was a review that has ended.
             "replaced" | "review_ended" => return,
             other => (
                 Origin::Harness,
@@ -149,7 +149,7 @@ impl CodexLogReader {
         self.emit_message(at, id, Role::User, origin, vec![block], out);
     }
 
-    /// Takes in an error, which the end of its turn may tell again.
+    /// Emits an error, which the end of the turn may repeat.
     fn emit_error(
         &mut self,
         at: CodexPosition<'_>,
@@ -184,7 +184,7 @@ fn mcp_failed(event: &Event<'_>) -> bool {
         || json::parse::<wire::McpResult<'_>>(event.result).is_some_and(|result| failed(&result))
 }
 
-/// Events that repeat content, or say nothing of it.
+/// Events that repeat content or have none.
 const IGNORED_EVENTS: &[&str] = &[
     "account/rateLimits/updated",
     "agent_reasoning",

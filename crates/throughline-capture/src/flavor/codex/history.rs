@@ -1,4 +1,4 @@
-//! `history.jsonl`: what was typed, with the session it was typed into.
+//! Reads `history.jsonl`: every typed prompt with its session.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::json::Text;
 use crate::time::Time;
 use crate::{Source, tail};
 
-/// Rollouts lie in folders of year, month and day.
+/// Rollouts are in folders of year, month and day.
 const DEPTH_MAX: usize = 4;
 
 #[derive(Deserialize, Default)]
@@ -25,13 +25,13 @@ struct CodexHistoryLine<'a> {
     text: Text<'a>,
 }
 
-/// Knows the sessions that have rollouts.
-pub struct CodexHistory {
+/// Parses the history and knows which sessions have rollouts.
+pub(crate) struct CodexHistory {
     told: BTreeSet<String>,
 }
 
 impl CodexHistory {
-    pub fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         let mut told = BTreeSet::new();
         for_each_rollout(source, &mut |path| {
             told.insert(session_in_name(path));
@@ -40,8 +40,8 @@ impl CodexHistory {
     }
 }
 
-/// Returns the folder of a session that has a rollout beside a history.
-pub fn session_folder(source: &Source, session: &str) -> Option<String> {
+/// Returns the folder of a session from its rollout in the same home.
+pub(crate) fn session_folder(source: &Source, session: &str) -> Option<String> {
     let mut folder = None;
     for_each_rollout(source, &mut |path| {
         if folder.is_none() && session_in_name(path) == session {
@@ -51,7 +51,7 @@ pub fn session_folder(source: &Source, session: &str) -> Option<String> {
     folder
 }
 
-/// Returns the first folder that a rollout names.
+/// Returns the first working directory in a rollout.
 fn first_cwd(path: &Path) -> Option<String> {
     let head = tail::read_first_block(path).ok()?;
     let (_, rest) = head.split_once("\"cwd\"")?;
@@ -60,7 +60,7 @@ fn first_cwd(path: &Path) -> Option<String> {
     strings.next()?.ok()
 }
 
-/// Calls `each` with every rollout that lies beside a history.
+/// Calls `each` with every rollout in the home of a history.
 fn for_each_rollout(source: &Source, each: &mut dyn FnMut(&Path)) {
     let home = source.path.parent().unwrap_or(Path::new(""));
     for folder in ["sessions", "archived_sessions"] {
@@ -133,10 +133,6 @@ mod tests {
         };
         assert_eq!(source.format, SourceFormat::Lines);
         assert!(CODEX.recognises(&text));
-        insta::assert_snapshot!(shape(&parse_text(&CODEX, &source, &text).entries), @r#"
-             session codex:gone title=FirstPrompt "recovered prompts" started=2026-01-05T09:00:01Z ended=2026-01-05T09:00:01Z
-           2 User/Human codex:gone 2026-01-05T09:00:01Z id=history/1767603601000/cd1bc5b8d04a
-               text "rename a to b"
-        "#);
+        insta::assert_snapshot!(shape(&parse_text(&CODEX, &source, &text).entries));
     }
 }

@@ -1,4 +1,4 @@
-//! Codex's hooks: Claude Code's form, read strictly; and its older `notify`, whose payload is an argument.
+//! Codex's hooks: Claude Code's protocol, and the older `notify`, whose payload is an argument.
 
 use memory::{Flavor, Tokens};
 
@@ -6,7 +6,7 @@ use crate::flavor::claude;
 use crate::hook::{ContextLimit, Dialect, HookEvent, HookHints, HookKind, HookPayload};
 
 #[derive(Debug)]
-pub struct CodexHooks;
+pub(crate) struct CodexHooks;
 
 impl Dialect for CodexHooks {
     fn flavor(&self) -> Flavor {
@@ -44,7 +44,7 @@ impl Dialect for CodexHooks {
         claude::hook::context_answer(&event.name, context)
     }
 
-    /// Codex puts more than 2,500 tokens into a file and shows the beginning of it.
+    /// Codex moves more than 2,500 tokens into a file and shows the model only the beginning.
     fn context_limit(&self) -> ContextLimit {
         ContextLimit {
             tokens: Tokens(2_400),

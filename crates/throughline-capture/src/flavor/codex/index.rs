@@ -1,12 +1,12 @@
-//! `session_index.jsonl`: the names that people gave to sessions.
+//! Reads `session_index.jsonl`: the names that users gave to sessions.
 
 use memory::{Flavor, LogEntry, SessionId, SessionPatch, Title, TitleRank};
 
 use super::wire::IndexEntry;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
-/// The index is appended to; the last name of a session counts, as it does for patches.
-pub struct CodexIndexReader;
+/// Names are appended to the index; a later patch replaces an earlier name.
+pub(crate) struct CodexIndexReader;
 
 impl LogReader for CodexIndexReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
@@ -21,8 +21,8 @@ impl LogReader for CodexIndexReader {
     }
 }
 
-/// Returns what a thread's name says of its session.
-pub fn name_patch(session: SessionId, name: &str) -> SessionPatch {
+/// Returns the patch that gives a session its name.
+pub(crate) fn name_patch(session: SessionId, name: &str) -> SessionPatch {
     let title = Title {
         text: name.to_owned(),
         rank: TitleRank::Custom,

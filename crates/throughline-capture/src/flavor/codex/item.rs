@@ -1,4 +1,4 @@
-//! Response items: what was said, called and returned. They are the content of a rollout.
+//! Reads response items, the content of a rollout: messages, calls and results.
 
 use memory::{ApiId, Block, LogEntry, MessageId, Origin, Role};
 
@@ -33,7 +33,7 @@ impl CodexLogReader {
             "tool_search_call" => {
                 self.emit_call(at, item, "tool_search", &as_text(item.arguments), out);
             }
-            // Done on the model's side: no result follows.
+            // The model's provider runs this tool: no result follows.
             "web_search_call" => {
                 self.emit_call_without_result(at, item, "web_search", &as_text(item.action), out)
             }
@@ -106,13 +106,13 @@ impl CodexLogReader {
             parts.any(|(&by, part)| by == author && !part.is_empty())
         };
         let origin = match (by(PartAuthor::Person), by(PartAuthor::Agent)) {
-            // Another agent's model speaks to a subagent in the user's role.
+            // The parent agent's model writes to a subagent in the user's role.
             (true, _) if self.state.subagent && !at.inherited => Origin::Model,
             (true, _) => Origin::Human,
             (false, true) => Origin::Model,
             (false, false) => Origin::Harness,
         };
-        // What the program adds to a prompt in the same message is left out.
+        // Text that Codex adds to a prompt is dropped.
         let mine = |&(&by, _): &(&PartAuthor, &Part<'_>)| {
             origin == Origin::Harness || by != PartAuthor::Program
         };
@@ -137,7 +137,7 @@ impl CodexLogReader {
             .chain(&content)
             .filter_map(|part| part.text.get())
             .collect();
-        // Most are encrypted, with nothing to read.
+        // Most reasoning is encrypted.
         if texts.is_empty() {
             return;
         }
@@ -158,7 +158,7 @@ impl CodexLogReader {
         self.emit_response(at, id, blocks, out);
     }
 
-    /// Takes in what one agent wrote to another.
+    /// Emits a message from one agent to another.
     pub(super) fn emit_agent_message(
         &mut self,
         at: CodexPosition<'_>,
@@ -191,7 +191,7 @@ impl CodexLogReader {
         );
     }
 
-    /// Gives out a part of the model's current response.
+    /// Emits a part of the model's current response.
     pub(super) fn emit_response(
         &mut self,
         at: CodexPosition<'_>,

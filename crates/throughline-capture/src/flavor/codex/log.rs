@@ -1,4 +1,4 @@
-//! Lines of a rollout to entries.
+//! Turns the lines of a rollout into entries.
 
 use jiff::Timestamp;
 use memory::{
@@ -7,7 +7,7 @@ use memory::{
 };
 
 use super::discover;
-use super::speech::SpokenEvent;
+use super::spoken_events::SpokenEvent;
 use super::state::CodexReaderState;
 use super::wire;
 use crate::adapter::{load_state, save_state};
@@ -15,47 +15,48 @@ use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source, SourceFormat, lines};
 
 /// Reads one rollout.
-pub struct CodexLogReader {
-    /// The session that the file's name speaks of, for logs that do not tell.
+pub(crate) struct CodexLogReader {
+    /// The session in the file's name, for rollouts that do not name one.
     session_in_name: String,
     is_document: bool,
     pub(super) state: CodexReaderState,
-    /// Changes that were applied by calls whose results are still to come.
+    /// Changes that were applied by calls without a result yet.
     pub(super) applied: Vec<(CallId, Vec<FileModification>)>,
-    /// Messages whose items are still to come.
+    /// Messages of which only the event has been read.
     pub(super) unwritten: Vec<SpokenEvent>,
     marks: Vec<RereadMark>,
-    /// Something of the current line was already read.
+    /// An object of the current line has been read.
     line_started: bool,
 }
 
-/// A line to come back to: what it says of changes is text, which the state does not keep.
+/// A line that the next sweep must read again: its text is needed with a later line, and the stored
+/// state must not contain it.
 struct RereadMark {
     call: CallId,
     line: u64,
     offset: u64,
-    /// As it was before the line.
+    /// The state before the line.
     state: CodexReaderState,
 }
 
-/// A call that is open for longer than this was abandoned; the log is not read again for it.
+/// A call that is open for more lines than this was abandoned.
 const MARK_LINES_MAX: u64 = 256;
 
-/// Where and when something was said.
+/// The line and the time of an entry.
 #[derive(Clone, Copy)]
-pub struct CodexPosition<'a> {
+pub(crate) struct CodexPosition<'a> {
     pub line: InputLine<'a>,
     pub time: Option<Timestamp>,
-    /// Said to the parent, and only repeated in a subagent's log.
+    /// The entry belongs to the parent and is only repeated in a subagent's rollout.
     pub inherited: bool,
 }
 
 impl CodexLogReader {
-    pub fn new(source: &Source, state: Option<&str>) -> Self {
+    pub(crate) fn new(source: &Source, state: Option<&str>) -> Self {
         Self {
             session_in_name: discover::session_in_name(&source.path),
             is_document: source.format == SourceFormat::Document,
-            // A state that we cannot read is one of another version: the names stay the same.
+            // Reading starts over if the state cannot be parsed; ids stay the same.
             state: load_state(state),
             applied: Vec::new(),
             unwritten: Vec::new(),
@@ -85,7 +86,7 @@ impl CodexLogReader {
         let json = payload.get();
         match read.kind.as_str() {
             "response_item" => {
-                // The summary comes again, as such, in the `compacted` line that follows.
+                // The `compacted` line that follows contains the summary again.
                 if !metadata.compaction_output {
                     self.read_item(at, &serde_json::from_str(json)?, out);
                 }
@@ -106,7 +107,7 @@ impl CodexLogReader {
         Ok(())
     }
 
-    /// Reads a line of the form before envelopes, where the object is the item itself.
+    /// Reads a line of the oldest format, in which the object is the item itself.
     fn read_bare_item(
         &mut self,
         at: CodexPosition<'_>,
@@ -186,14 +187,14 @@ impl CodexLogReader {
         )
     }
 
-    /// Makes the next reader come back to this line, unless the call's result is read first.
+    /// Makes the next sweep read this line again unless the call's result is read first.
     pub(super) fn mark_for_reread(
         &mut self,
         at: CodexPosition<'_>,
         call: &CallId,
         before: CodexReaderState,
     ) {
-        // Behind another object of the same line the state is not the one before the line.
+        // After another object on the same line, the state is not the one before the line.
         if self.is_document || self.line_started || self.marks.iter().any(|mark| mark.call == *call)
         {
             return;
@@ -211,7 +212,7 @@ impl CodexLogReader {
         });
     }
 
-    /// Drops what was kept for a call's result.
+    /// Releases the line of a call and returns the changes it applied.
     pub(super) fn take_applied(&mut self, call: &CallId) -> Vec<FileModification> {
         self.marks.retain(|mark| mark.call != *call);
         match self.applied.iter().position(|(applied, _)| applied == call) {
@@ -272,7 +273,7 @@ impl LogReader for CodexLogReader {
     }
 }
 
-/// Returns a summary without the sentence that introduces it to the next model.
+/// Returns a summary without the sentence that introduces it to the model.
 fn strip_summary_intro(message: &str) -> &str {
     let message = message.trim();
     if message.starts_with("Another language model started to solve this problem") {

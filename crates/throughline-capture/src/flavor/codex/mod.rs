@@ -1,17 +1,16 @@
-//! Codex CLI: rollout logs, from the bare items of 2025 to the paginated history of 0.149 and on.
+//! Codex CLI: rollouts, from the bare items of 2025 to the paginated history since 0.149.
 //!
-//! [`discover`] knows where rollouts lie and what their names say, [`wire`] mirrors the JSON,
-//! [`log`] goes through the lines. A line speaks of the session ([`head`]), or is a response item
-//! ([`item`], [`call`]), which is content, or an event ([`event`], [`patch`]), which repeats content
-//! and adds what only the program knows: token counts, exit codes, applied patches. Only where an
-//! item was never written does an event stand for it ([`speech`]). [`prompt`], [`output`] and
-//! [`usage`] read one thing each; [`state`] is what a reader remembers between sweeps. [`history`]
-//! is what is left of sessions whose rollouts are gone.
+//! [`discover`] finds the rollouts, [`wire`] mirrors the JSON, and [`log`] reads the lines. A line
+//! describes the session ([`session_meta`]), or is a response item ([`item`], [`call`]), which is
+//! content, or an event ([`event`], [`patch`]), which repeats content and adds what only Codex
+//! knows: token counts, exit codes, applied patches. An event replaces an item only where the item
+//! was never written ([`spoken_events`]). [`prompt`], [`output`] and [`usage`] parse one thing
+//! each; [`state`] is what a reader keeps between sweeps. [`history`] recovers prompts of sessions
+//! whose rollouts are gone.
 
 mod call;
 mod discover;
 mod event;
-mod head;
 mod history;
 pub(crate) mod hook;
 mod index;
@@ -20,7 +19,8 @@ mod log;
 mod output;
 mod patch;
 mod prompt;
-mod speech;
+mod session_meta;
+mod spoken_events;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,7 @@ use crate::flavor::history::HistoryReader;
 use crate::{Adapter, LogReader, Source};
 
 /// Reads the logs of Codex CLI and of the programs that share its folder.
-pub const CODEX: Adapter = Adapter {
+pub(crate) const CODEX: Adapter = Adapter {
     flavor: Flavor::Codex,
     roots: discover::roots,
     claim: discover::claim,

@@ -1,4 +1,4 @@
-//! What tools returned: plain text, parts, text with a header, or JSON inside a string.
+//! Reads tool output: plain text, parts, text with a header, or JSON in a string.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,19 @@ use serde_json::value::RawValue;
 use super::wire::{self, Part};
 use crate::json::Text;
 
-/// A tool's output, taken out of its wrapping.
+/// A tool's output without its wrapper.
 #[derive(Debug, Default, PartialEq)]
-pub struct CodexOutput {
+pub(crate) struct CodexOutput {
     pub content: String,
     pub exit_code: Option<i64>,
-    /// The tool itself failed. A command that ran and exited with another code than 0 did not.
+    /// The tool itself failed. A command that ran and exited with a non-zero code did not.
     pub failed: bool,
-    /// A person would not let the tool run.
+    /// A person refused to let the tool run.
     pub refused: bool,
     pub images: Vec<Block>,
 }
 
-pub fn parse_output(raw: Option<&RawValue>) -> CodexOutput {
+pub(crate) fn parse_output(raw: Option<&RawValue>) -> CodexOutput {
     let mut output = CodexOutput::default();
     let mut texts: Vec<Cow<'_, str>> = Vec::new();
     for part in wire::parts(raw) {
@@ -38,7 +38,7 @@ pub fn parse_output(raw: Option<&RawValue>) -> CodexOutput {
 }
 
 /// Returns the image of a part, without its bytes.
-pub fn image(part: &Part<'_>) -> Option<Block> {
+pub(crate) fn image(part: &Part<'_>) -> Option<Block> {
     let url = part.image_url.get()?;
     let (media_type, size_bytes) = match url.strip_prefix("data:").and_then(|u| u.split_once(',')) {
         Some((head, data)) => (
@@ -63,7 +63,8 @@ fn unwrap_text(text: Cow<'_, str>, output: &mut CodexOutput) {
         output.exit_code = exit_code(header);
         output.content = body.to_owned();
     } else {
-        // Only here do Codex's own words begin the text; a command may well print the same.
+        // Codex's own messages are unwrapped text; after a header, a command may print the same
+        // words.
         let begins = |marks: &[&str]| marks.iter().any(|mark| text.starts_with(mark));
         output.refused = begins(REFUSED);
         output.failed = output.refused || begins(FAILED);
@@ -72,7 +73,7 @@ fn unwrap_text(text: Cow<'_, str>, output: &mut CodexOutput) {
     }
 }
 
-/// How the outputs begin that Codex gives when a person said no.
+/// The beginnings of Codex's messages about a refused call.
 const REFUSED: &[&str] = &[
     "exec command rejected by user",
     "patch rejected by user",
@@ -81,7 +82,7 @@ const REFUSED: &[&str] = &[
     "user cancelled",
 ];
 
-/// How the outputs begin that Codex gives when a tool could not do its work.
+/// The beginnings of Codex's messages about a failed tool.
 const FAILED: &[&str] = &[
     "aborted",
     "apply_patch verification failed",
@@ -101,7 +102,7 @@ const FAILED: &[&str] = &[
     "write_stdin failed",
 ];
 
-/// The form of 2025: `{"output":…,"metadata":{"exit_code":…}}` in a string.
+/// The format of 2025: `{"output":…,"metadata":{"exit_code":…}}` in a string.
 #[derive(Deserialize)]
 struct Shell<'a> {
     #[serde(borrow)]
@@ -125,7 +126,7 @@ fn shell_json(text: &str) -> Option<Shell<'_>> {
         .filter(|shell| shell.output.0.is_some())
 }
 
-/// An MCP server's parts in a string.
+/// Returns the text of an MCP server's parts, which are JSON in a string.
 fn parts_json(text: &str) -> Option<String> {
     if !text.starts_with("[{") || !text.contains("\"text\"") {
         return None;
@@ -135,7 +136,7 @@ fn parts_json(text: &str) -> Option<String> {
     Some(texts?.join("\n"))
 }
 
-/// Splits the lines that Codex puts before a command's own output from that output.
+/// Splits Codex's header from a command's own output.
 fn split_header(text: &str) -> Option<(&str, &str)> {
     const MARK: &str = "Output:\n";
     if !["Chunk ID: ", "Wall time: ", "Exit code: "]
@@ -149,7 +150,7 @@ fn split_header(text: &str) -> Option<(&str, &str)> {
         if line == MARK {
             return Some((&text[..end], &text[end + MARK.len()..]));
         }
-        // The process goes on: its number is what later calls speak of.
+        // The process is still running; later calls refer to it by this number.
         if line.starts_with("Process running") {
             return None;
         }
@@ -167,7 +168,7 @@ fn exit_code(header: &str) -> Option<i64> {
     })
 }
 
-/// Returns the code that an old version's `failed in sandbox …, exit code: 101, stdout: …` names.
+/// Returns the exit code in an old version's `failed in sandbox …, exit code: 101, stdout: …`.
 fn sandbox_exit_code(text: &str) -> Option<i64> {
     let rest = text.strip_prefix("failed in sandbox ")?;
     let (_, rest) = rest.lines().next()?.split_once("exit code: ")?;
@@ -196,11 +197,17 @@ mod tests {
     fn every_wrapping_comes_off() {
         check(r#""Plan updated""#, "Plan updated|-|false");
         check(
-            r#""{\"output\":\"no rule\\n\",\"metadata\":{\"exit_code\":2,\"duration_seconds\":0.3}}""#,
+            concat!(
+                r#""{\"output\":\"no rule\\n\",\"metadata\":{\"exit_code\":2,\"duration_seconds\"#,
+                r#"":0.3}}""#,
+            ),
             "no rule\n|2|false",
         );
         check(
-            r#""Chunk ID: c6c49b\nWall time: 0.0020 seconds\nProcess exited with code 1\nOriginal token count: 15\nOutput:\nx\n""#,
+            concat!(
+                r#""Chunk ID: c6c49b\nWall time: 0.0020 seconds\nProcess exited with code 1\nOri"#,
+                r#"ginal token count: 15\nOutput:\nx\n""#,
+            ),
             "x\n|1|false",
         );
         check(

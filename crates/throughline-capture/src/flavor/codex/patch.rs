@@ -1,4 +1,4 @@
-//! Patches as the program reports them.
+//! Reads the patches that Codex reports as applied.
 
 use memory::{CallId, FileModification};
 
@@ -7,8 +7,8 @@ use super::wire::{Event, FileChange, FileChanges};
 use crate::json;
 
 impl CodexLogReader {
-    /// Notes what a patch did, for the result of its call. A result that was read before the
-    /// event has the changes that its call spoke of.
+    /// Keeps the changes of a patch for the result of its call. If the result came first, it has
+    /// the changes that the call announced.
     pub(super) fn note_patch(&mut self, at: CodexPosition<'_>, call: &str, event: &Event<'_>) {
         let before = self.state.clone();
         let failed = event
@@ -34,10 +34,10 @@ impl CodexLogReader {
     }
 }
 
-/// How many patches may wait for the results of their calls.
+/// How many patches are kept for results that have not come.
 const APPLIED_MAX: usize = 64;
 
-/// Longest part of a deleted file that its change shows.
+/// How many lines of a deleted file its change shows.
 const DELETED_LINES_MAX: usize = 40;
 
 fn patched_change(path: String, change: &FileChange<'_>) -> FileModification {

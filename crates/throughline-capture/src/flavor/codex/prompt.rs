@@ -1,15 +1,15 @@
-//! Which user messages a person wrote.
+//! Decides who wrote a message in the user's role.
 //!
-//! Codex puts its own texts into the user's role. Newer logs tell who is behind each part of a
-//! message; in older ones the form of the text decides, which needs no look ahead to the event
-//! that repeats a person's prompts.
+//! Codex writes messages in the user's role too. Newer rollouts name the author of each part; in
+//! older ones the beginning of the text decides, which needs no look-ahead to the event that
+//! repeats a person's prompts.
 
 use serde_json::value::RawValue;
 
 use super::wire::{Part, Passthrough};
 use crate::json::{self, Text};
 
-/// How the texts begin that Codex itself says in the user's role.
+/// The beginnings of texts that Codex itself writes in the user's role.
 const HARNESS_PREFIXES: &[&str] = &[
     "# AGENTS.md instructions",
     "<user_instructions>",
@@ -37,9 +37,9 @@ const HARNESS_PREFIXES: &[&str] = &[
     "Warning: Your account was flagged for potentially high-risk cyber activity",
 ];
 
-/// Who is behind a part of a message in the user's role.
+/// The author of a part of a message in the user's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartAuthor {
+pub(crate) enum PartAuthor {
     Person,
     /// Another agent's model.
     Agent,
@@ -47,7 +47,7 @@ pub enum PartAuthor {
 }
 
 /// Returns the author of each part.
-pub fn part_authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<PartAuthor> {
+pub(crate) fn part_authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<PartAuthor> {
     let told = json::parse::<Passthrough<'_>>(passthrough);
     let author = |(at, part): (usize, &Part<'_>)| {
         if is_harness(part.text.as_str()) {
@@ -80,19 +80,19 @@ fn is_harness(text: &str) -> bool {
 }
 
 /// Returns the working directory that an `<environment_context>` names.
-pub fn cwd(text: &str) -> Option<&str> {
+pub(crate) fn cwd(text: &str) -> Option<&str> {
     let context = text.trim_start().strip_prefix("<environment_context>")?;
     let (_, rest) = context.split_once("<cwd>")?;
     let (cwd, _) = rest.split_once("</cwd>")?;
     Some(cwd.trim()).filter(|cwd| !cwd.is_empty())
 }
 
-/// Longest title made of a prompt.
+/// The longest title, in characters.
 const TITLE_CHARS_MAX: usize = 120;
 
-/// Returns the line of a prompt that names its session best.
-pub fn title(text: &str) -> Option<String> {
-    // Editors put open files and selections before the request itself.
+/// Returns the line of a prompt that makes the best title.
+pub(crate) fn title(text: &str) -> Option<String> {
+    // Editors put open files and selections before the request.
     let request = text
         .rsplit_once("## My request for Codex:")
         .map_or(text, |(_, request)| request);
@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn the_request_behind_the_editor_is_the_title() {
-        let text = "# Context from my IDE setup:\n## Open tabs\n- a.rs\n\n## My request for Codex:\n\n add tests\nnow";
+        let text = "# Context from my IDE setup:\n## Open tabs\n- a.rs\n\n## My request for Codex:\
+            \n\n add tests\nnow";
         assert_eq!(title(text).as_deref(), Some("add tests"));
         assert_eq!(title(" \n"), None);
     }

@@ -1,4 +1,4 @@
-//! What a reader remembers of a rollout: names, numbers and hashes, never what was said.
+//! The state that a reader keeps of a rollout: ids, numbers and hashes, never the conversation.
 
 use std::collections::VecDeque;
 
@@ -10,42 +10,42 @@ use crate::calls::OpenCalls;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CodexReaderState {
-    /// The session's own id, once the log has told it.
+pub(crate) struct CodexReaderState {
+    /// The session's own id, once a line has named it.
     pub session: Option<String>,
     pub parent: Option<String>,
-    /// The conversation is between agents: no person writes in it.
+    /// The session is a subagent's: no person writes in it.
     pub subagent: bool,
-    /// The first line of a subagent's own; those before it are its parent's.
+    /// The ordinal of the subagent's first own line; earlier ones are the parent's.
     pub own_from: u64,
-    /// The first prompt was given as title.
+    /// The first prompt has been emitted as the title.
     pub titled: bool,
     pub model: Option<String>,
     pub cwd: Option<String>,
     pub branch: Option<String>,
-    /// Names content. Events do not advance it: a replay may leave them out.
+    /// Derives the ids of content. Events do not advance it, because a replay may leave them out.
     pub chain: IdChain,
-    /// How many messages were made of events since the last link.
+    /// How many messages were made from events since the last content item.
     pub beside: u32,
-    /// The first entry of the API response that is being told.
+    /// The id of the first message of the current API response.
     pub response: Option<MessageId>,
     pub calls: OpenCalls,
     pub signals: CallSignals,
     pub told: RecentTexts,
     pub totals: Option<TokenTotals>,
-    /// How full the model's context was, in tokens.
+    /// The size of the model's context, in tokens.
     pub context: Option<u64>,
 }
 
 impl CodexReaderState {
-    /// Names a content item.
-    pub fn content_id(&mut self, parts: &[&str]) -> MessageId {
+    /// Returns the id of a content item.
+    pub(crate) fn content_id(&mut self, parts: &[&str]) -> MessageId {
         self.beside = 0;
         self.chain.link(parts)
     }
 
-    /// Names a message that stands beside the content.
-    pub fn side_id(&mut self, parts: &[&str]) -> MessageId {
+    /// Returns the id of a message that is made from an event.
+    pub(crate) fn side_id(&mut self, parts: &[&str]) -> MessageId {
         self.beside += 1;
         let beside = self.beside.to_string();
         let mut chain = self.chain;
@@ -54,12 +54,12 @@ impl CodexReaderState {
     }
 }
 
-/// What events said of calls whose results are still to come.
+/// The reports of events about calls without a result yet.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct CallSignals(VecDeque<CallSignal>);
+pub(crate) struct CallSignals(VecDeque<CallSignal>);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CallSignal {
+pub(crate) struct CallSignal {
     pub call: CallId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
@@ -67,34 +67,34 @@ pub struct CallSignal {
     pub failed: bool,
 }
 
-/// Events whose result never comes are rare; the oldest are given up beyond this.
+/// Results that never come are rare; the oldest events are dropped beyond this.
 const SIGNALS_MAX: usize = 64;
 
 impl CallSignals {
-    pub fn note(&mut self, signal: CallSignal) {
+    pub(crate) fn note(&mut self, signal: CallSignal) {
         if self.0.len() == SIGNALS_MAX {
             self.0.pop_front();
         }
         self.0.push_back(signal);
     }
 
-    /// Returns what is known of a call, and forgets it.
-    pub fn take(&mut self, call: &CallId) -> Option<CallSignal> {
+    /// Removes and returns what events reported about a call.
+    pub(crate) fn take(&mut self, call: &CallId) -> Option<CallSignal> {
         let at = self.0.iter().rposition(|signal| signal.call == *call)?;
         self.0.remove(at)
     }
 }
 
-/// Hashes of texts that one kind of line told lately and another kind may tell again.
+/// Hashes of recent texts of one kind of line that another kind of line may repeat.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct RecentTexts(VecDeque<u64>);
+pub(crate) struct RecentTexts(VecDeque<u64>);
 
 const RECENT_TEXTS_MAX: usize = 32;
 
 impl RecentTexts {
-    /// Says whether `text`, now told by a line of kind `by`, was already told by one of kind
-    /// `other`. Each telling answers for one repetition.
-    pub fn is_repeat(&mut self, text: &str, by: &str, other: &str) -> bool {
+    /// Says whether `text`, now in a line of kind `by`, repeats one in a line of kind `other`. Each
+    /// text accounts for one repetition.
+    pub(crate) fn is_repeat(&mut self, text: &str, by: &str, other: &str) -> bool {
         let told = hash(other, text);
         if let Some(at) = self.0.iter().position(|&known| known == told) {
             self.0.remove(at);

@@ -355,9 +355,18 @@ fn a_compressed_log_reads_the_same() {
 
 #[test]
 fn each_change_is_one_artifact() {
-    let call = r#"{"type":"response_item","payload":{"type":"custom_tool_call","call_id":"c","name":"apply_patch","input":"*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"}}"#;
-    let event = r#"{"type":"event_msg","payload":{"type":"patch_apply_end","call_id":"c","success":true,"changes":{"/p/a":{"type":"add","content":"x\n"}}}}"#;
-    let result = r#"{"type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"c","output":"Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess."}}"#;
+    let call = concat!(
+        r#"{"type":"response_item","payload":{"type":"custom_tool_call","call_id":"c","name":"ap"#,
+        r#"ply_patch","input":"*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"}}"#,
+    );
+    let event = concat!(
+        r#"{"type":"event_msg","payload":{"type":"patch_apply_end","call_id":"c","success":true,"#,
+        r#""changes":{"/p/a":{"type":"add","content":"x\n"}}}}"#,
+    );
+    let result = concat!(
+        r#"{"type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"c","ou"#,
+        r#"tput":"Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess."}}"#,
+    );
     let changes = |lines: &[&str]| -> Vec<String> {
         let parsed = read_lines(lines);
         messages(&parsed)
@@ -392,7 +401,11 @@ fn what_was_said_before_an_interruption_is_told_once() {
     };
     let item = |text: &str| {
         format!(
-            r#"{{"type":"response_item","payload":{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"{text}"}}]}}}}"#
+            concat!(
+                r#"{{"type":"response_item","payload":{{"type":"message","role":"assistant","#,
+                r#""content":[{{"type":"output_text","text":"{text}"}}]}}}}"#,
+            ),
+            text = text,
         )
     };
     let aborted = r#"{"type":"event_msg","payload":{"type":"turn_aborted","reason":"replaced"}}"#;
@@ -417,10 +430,18 @@ fn what_was_said_before_an_interruption_is_told_once() {
 
 #[test]
 fn a_subagent_is_asked_by_a_model_and_repeats_a_person() {
-    let meta = r#"{"ordinal":0,"type":"session_meta","payload":{"id":"child","source":{"subagent":{"thread_spawn":{"parent_thread_id":"main"}}},"subagent_history_start_ordinal":2}}"#;
+    let meta = concat!(
+        r#"{"ordinal":0,"type":"session_meta","payload":{"id":"child","source":{"subagent":{"thr"#,
+        r#"ead_spawn":{"parent_thread_id":"main"}}},"subagent_history_start_ordinal":2}}"#,
+    );
     let prompt = |ordinal: u64, text: &str| {
         format!(
-            r#"{{"ordinal":{ordinal},"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{text}"}}]}}}}"#
+            concat!(
+                r#"{{"ordinal":{ordinal},"type":"response_item","payload":{{"type":"message","#,
+                r#""role":"user","content":[{{"type":"input_text","text":"{text}"}}]}}}}"#,
+            ),
+            ordinal = ordinal,
+            text = text,
         )
     };
     let parsed = read_lines(&[
@@ -445,7 +466,12 @@ fn names_come_from_the_index() {
 
 #[test]
 fn the_oldest_form_is_one_document() {
-    let text = r#"{"session":{"id":"s1","timestamp":"2025-05-01T10:00:00.000Z","instructions":""},"items":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]},{"type":"reasoning","summary":[]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hello"}]}]}"#;
+    let text = concat!(
+        r#"{"session":{"id":"s1","timestamp":"2025-05-01T10:00:00.000Z","instructions":""},"item"#,
+        r#"s":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]},{""#,
+        r#"type":"reasoning","summary":[]},{"type":"message","role":"assistant","content":[{"typ"#,
+        r#"e":"output_text","text":"hello"}]}]}"#,
+    );
     let source = Source {
         flavor: Flavor::Codex,
         path: "rollout-2025-05-01-s1.json".into(),
@@ -461,7 +487,10 @@ fn damage_is_named_and_the_rest_is_read() {
         r#"{"type":"response_item","payload":"text"}"#,
         r#"{"type":"response_item","payload":{"type":"message","role":"user","content":"plain"}}"#,
         r#"{"type":"response_item","payload":{"type":"message","role":7,"content":[7]}}"#,
-        r#"{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":"many"}}}"#,
+        concat!(
+            r#"{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":""#,
+            r#"many"}}}"#,
+        ),
         r#"{"type":"event_msg","payload":{"type":"never_seen"}}"#,
     ]);
     let why: Vec<SkipReason> = parsed

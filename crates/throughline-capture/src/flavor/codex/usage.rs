@@ -1,16 +1,16 @@
-//! Tokens: differences of the running totals.
+//! Computes token usage as the difference of running totals.
 //!
-//! Each request's own count (`last_token_usage`) is repeated by Codex without a request, so adding
-//! those up counts too much; the total only grows when something was used.
+//! Codex repeats the count of the last request (`last_token_usage`) without a new request, so
+//! adding those up counts too much; the totals only grow when tokens were used.
 
 use memory::Usage;
 use serde::{Deserialize, Serialize};
 
 use super::wire::{TokenInfo, TokenUsage};
 
-/// The totals last seen.
+/// The last totals of a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenTotals {
+pub(crate) struct TokenTotals {
     input: u64,
     cached: u64,
     #[serde(default)]
@@ -20,15 +20,19 @@ pub struct TokenTotals {
 }
 
 impl TokenTotals {
-    /// Takes in a token count and returns what was used since the last one, if anything was.
+    /// Updates the totals and returns what was used since the last ones, if anything.
     ///
-    /// `inherited` says that the totals may begin with what another log has already told: a fork
-    /// counts on from its parent.
-    pub fn advance(known: &mut Option<Self>, info: &TokenInfo, inherited: bool) -> Option<Usage> {
+    /// `inherited` means that the totals may include what another rollout has reported: a fork
+    /// continues its parent's count.
+    pub(crate) fn advance(
+        known: &mut Option<Self>,
+        info: &TokenInfo,
+        inherited: bool,
+    ) -> Option<Usage> {
         let now = Self::from(info.total_token_usage?);
         let before = match known.replace(now) {
             Some(before) if now.follows(before) => before,
-            // A total that went back started again from nothing.
+            // A total that became smaller was reset.
             Some(_) => Self::NOTHING,
             None if inherited => now.minus(info.last_token_usage.map_or(now, Self::from)),
             None => Self::NOTHING,
@@ -37,8 +41,8 @@ impl TokenTotals {
         (used.input > 0 || used.output > 0).then(|| used.usage())
     }
 
-    /// Returns the totals as text, for keys.
-    pub fn key(self) -> String {
+    /// Returns the totals as text, for use in a key.
+    pub(crate) fn key(self) -> String {
         format!("{}+{}", self.input, self.output)
     }
 
@@ -64,7 +68,7 @@ impl TokenTotals {
         }
     }
 
-    /// Codex's input includes what the cache gave and took; ours does not.
+    /// Codex's input includes cache reads and writes; ours does not.
     fn usage(self) -> Usage {
         let cache_read = self.cached.min(self.input);
         let cache_write = self.written.min(self.input - cache_read);

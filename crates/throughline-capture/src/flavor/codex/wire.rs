@@ -1,7 +1,6 @@
-//! Codex's JSON as it is written, borrowed from the line.
+//! Mirrors Codex's JSON, borrowed from the line.
 //!
-//! Fields that changed their type over the versions are kept raw and read where they are needed,
-//! so that no oddity in one costs the others.
+//! Fields whose type changed between versions stay raw and are read where they are needed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,9 +11,9 @@ use serde_json::value::RawValue;
 use crate::json::{self, Text};
 use crate::time::Time;
 
-/// One line: an envelope around a payload, or, before September 2025, the bare item itself.
+/// A line: an envelope around a payload or, before September 2025, the bare item.
 #[derive(Deserialize)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     #[serde(default)]
     pub timestamp: Time,
     #[serde(borrow, default, rename = "type")]
@@ -29,9 +28,9 @@ pub struct Line<'a> {
     pub metadata: Option<&'a RawValue>,
 }
 
-/// The oldest form: a whole session in one document.
+/// The oldest format: a whole session in one document.
 #[derive(Deserialize)]
-pub struct Document<'a> {
+pub(crate) struct Document<'a> {
     #[serde(borrow)]
     pub session: &'a RawValue,
     #[serde(borrow)]
@@ -39,7 +38,7 @@ pub struct Document<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct SessionMeta<'a> {
+pub(crate) struct SessionMeta<'a> {
     #[serde(borrow, default)]
     pub id: Text<'a>,
     #[serde(default)]
@@ -63,22 +62,22 @@ pub struct SessionMeta<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Git<'a> {
+pub(crate) struct Git<'a> {
     #[serde(borrow, default)]
     pub branch: Text<'a>,
     #[serde(borrow, default)]
     pub repository_url: Text<'a>,
 }
 
-/// Where a fork's history goes on from.
+/// The thread that a fork continues.
 #[derive(Deserialize)]
-pub struct HistoryBase<'a> {
+pub(crate) struct HistoryBase<'a> {
     #[serde(borrow, default)]
     pub thread_id: Text<'a>,
 }
 
 #[derive(Deserialize)]
-pub struct TurnContext<'a> {
+pub(crate) struct TurnContext<'a> {
     #[serde(borrow, default)]
     pub cwd: Text<'a>,
     #[serde(borrow, default)]
@@ -86,14 +85,14 @@ pub struct TurnContext<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Compacted<'a> {
+pub(crate) struct Compacted<'a> {
     #[serde(borrow, default)]
     pub message: Text<'a>,
 }
 
 /// A response item of any type.
 #[derive(Deserialize)]
-pub struct Item<'a> {
+pub(crate) struct Item<'a> {
     #[serde(borrow, default, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow, default)]
@@ -128,18 +127,18 @@ pub struct Item<'a> {
     pub passthrough: Option<&'a RawValue>,
 }
 
-/// What stands beside a response item since 0.16x.
+/// Metadata of a response item, since 0.16x.
 #[derive(Default, Deserialize)]
-pub struct ItemMetadata {
+pub(crate) struct ItemMetadata {
     #[serde(default)]
     pub compaction_output: bool,
     #[serde(default)]
     pub inherited_user_message: bool,
 }
 
-/// Who is behind each part of a message, told since 0.15x.
+/// The authors of a message's parts, since 0.15x.
 #[derive(Deserialize)]
-pub struct Passthrough<'a> {
+pub(crate) struct Passthrough<'a> {
     #[serde(borrow, default)]
     pub content_item_kinds: Vec<Text<'a>>,
     #[serde(borrow, default)]
@@ -147,20 +146,20 @@ pub struct Passthrough<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct PartMetadata<'a> {
+pub(crate) struct PartMetadata<'a> {
     #[serde(borrow, default)]
     pub provenance: Option<Provenance<'a>>,
 }
 
 #[derive(Deserialize)]
-pub struct Provenance<'a> {
+pub(crate) struct Provenance<'a> {
     #[serde(borrow, default, rename = "type")]
     pub kind: Text<'a>,
 }
 
-/// An event of any type, or an item that one tells to be completed.
+/// An event of any type, or the item of an `item_completed` event.
 #[derive(Deserialize)]
-pub struct Event<'a> {
+pub(crate) struct Event<'a> {
     #[serde(borrow, default, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow, default)]
@@ -195,9 +194,9 @@ pub struct Event<'a> {
     pub item: Option<&'a RawValue>,
 }
 
-/// How an MCP call ended: since 0.14x as itself, before as one of `Ok` and `Err`.
+/// The result of an MCP call: plain since 0.14x, before in `Ok` or `Err`.
 #[derive(Deserialize)]
-pub struct McpResult<'a> {
+pub(crate) struct McpResult<'a> {
     #[serde(default, rename = "isError", alias = "is_error")]
     pub is_error: Option<bool>,
     #[serde(borrow, default, rename = "Ok")]
@@ -207,17 +206,17 @@ pub struct McpResult<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct ErrorBody<'a> {
+pub(crate) struct ErrorBody<'a> {
     #[serde(borrow, default)]
     pub message: Text<'a>,
 }
 
 /// The changes of a patch, by path.
-pub type FileChanges<'a> = BTreeMap<String, FileChange<'a>>;
+pub(crate) type FileChanges<'a> = BTreeMap<String, FileChange<'a>>;
 
-/// What a patch did to a file. Before 0.4x the type was a key around the rest.
+/// The change of a patch to a file. Before 0.4x the type was a key around the other fields.
 #[derive(Deserialize)]
-pub struct FileChange<'a> {
+pub(crate) struct FileChange<'a> {
     #[serde(borrow, default, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow, default)]
@@ -235,7 +234,7 @@ pub struct FileChange<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct TokenInfo {
+pub(crate) struct TokenInfo {
     #[serde(default)]
     pub total_token_usage: Option<TokenUsage>,
     #[serde(default)]
@@ -243,7 +242,7 @@ pub struct TokenInfo {
 }
 
 #[derive(Clone, Copy, Deserialize)]
-pub struct TokenUsage {
+pub(crate) struct TokenUsage {
     #[serde(default)]
     pub input_tokens: u64,
     #[serde(default)]
@@ -258,7 +257,7 @@ pub struct TokenUsage {
 
 /// A line of `session_index.jsonl`.
 #[derive(Deserialize)]
-pub struct IndexEntry<'a> {
+pub(crate) struct IndexEntry<'a> {
     #[serde(borrow, default)]
     pub id: Text<'a>,
     #[serde(borrow, default)]
@@ -267,7 +266,7 @@ pub struct IndexEntry<'a> {
 
 /// A part of a message or of a tool's output.
 #[derive(Deserialize)]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(borrow, default)]
     pub text: Text<'a>,
     #[serde(borrow, default)]
@@ -275,13 +274,13 @@ pub struct Part<'a> {
 }
 
 impl Part<'_> {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.text.get().or(self.image_url.get()).is_none()
     }
 }
 
-/// Returns the parts of a value that is a text, a part, or a list of parts.
-pub fn parts(raw: Option<&RawValue>) -> Vec<Part<'_>> {
+/// Returns the parts of a value, which is a text, a part, or a list of parts.
+pub(crate) fn parts(raw: Option<&RawValue>) -> Vec<Part<'_>> {
     let Some(json) = raw.map(RawValue::get) else {
         return Vec::new();
     };
@@ -295,8 +294,8 @@ pub fn parts(raw: Option<&RawValue>) -> Vec<Part<'_>> {
     }
 }
 
-/// Returns a value as text: a string decoded, anything else as its JSON, `null` as nothing.
-pub fn as_text(raw: Option<&RawValue>) -> Cow<'_, str> {
+/// Returns a value as text: a string decoded, `null` as empty, anything else as its JSON.
+pub(crate) fn as_text(raw: Option<&RawValue>) -> Cow<'_, str> {
     let Some(json) = raw.map(RawValue::get) else {
         return Cow::Borrowed("");
     };

@@ -1,13 +1,14 @@
 //! Continue.
 //!
-//! A session is one document, `sessions/<id>.json`, that is rewritten after each turn: [`log`]
-//! reads it and [`wire`] mirrors its JSON. `sessions.json` beside it knows when it began.
+//! A session is one document, `sessions/<id>.json`, that is rewritten after each turn. [`reader`]
+//! reads it and [`wire`] mirrors its JSON. The start of the session is in `sessions.json` beside
+//! it.
 //!
-//! Deliberately unread: `promptLogs` but for the model's name, since they repeat whole prompts
+//! Deliberately unread: `promptLogs` except for the model's name, because they repeat whole prompts
 //! with the configuration and its keys; attached files, which are not the conversation; and the
-//! editor's state, which is the prompt again.
+//! editor's state, which repeats the prompt.
 
-mod log;
+mod reader;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -19,13 +20,13 @@ use memory::Flavor;
 use crate::flavor::names::{file_name, is_uuid};
 use crate::{Adapter, AgentEnv, SourceFormat};
 
-pub const CONTINUE: Adapter = Adapter {
+pub(crate) const CONTINUE: Adapter = Adapter {
     flavor: Flavor::Continue,
     roots,
     claim,
     recognises,
     identify: Some(|head| recognises(head).then_some(SourceFormat::Document)),
-    open_reader: |source, _| Box::new(log::ContinueReader::new(source)),
+    open_reader: |source, _| Box::new(reader::ContinueReader::new(source)),
     is_shared: None,
     session_folder: None,
     read_rows: None,

@@ -1,4 +1,4 @@
-//! A session's document, as Continue writes it. A field of another type is as if absent.
+//! Mirrors the JSON of a session. A field of another type than expected reads as absent.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -8,7 +8,7 @@ use crate::time::Time;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Session<'a> {
+pub(crate) struct Session<'a> {
     #[serde(borrow)]
     pub session_id: Text<'a>,
     #[serde(borrow)]
@@ -19,33 +19,33 @@ pub struct Session<'a> {
     pub chat_model_title: Text<'a>,
     #[serde(borrow)]
     pub history: Vec<&'a RawValue>,
-    /// The sums of the whole session.
+    /// The usage of the whole session.
     #[serde(borrow)]
     pub usage: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Item<'a> {
+pub(crate) struct Item<'a> {
     #[serde(borrow)]
     pub message: Message<'a>,
     #[serde(borrow)]
     pub prompt_logs: Option<&'a RawValue>,
     #[serde(borrow)]
     pub tool_call_states: Option<&'a RawValue>,
-    /// The only one, in older versions.
+    /// Older versions have only this one.
     #[serde(borrow)]
     pub tool_call_state: Option<&'a RawValue>,
     #[serde(borrow)]
     pub reasoning: Option<&'a RawValue>,
-    /// Stands for everything up to this item.
+    /// A summary of everything up to this item.
     #[serde(borrow)]
     pub conversation_summary: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
@@ -63,7 +63,7 @@ pub struct Message<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -74,14 +74,14 @@ pub struct Part<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Image<'a> {
+pub(crate) struct Image<'a> {
     #[serde(borrow)]
     pub url: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct ToolCall<'a> {
+pub(crate) struct ToolCall<'a> {
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
@@ -90,7 +90,7 @@ pub struct ToolCall<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Function<'a> {
+pub(crate) struct Function<'a> {
     #[serde(borrow)]
     pub name: Text<'a>,
     #[serde(borrow)]
@@ -99,7 +99,7 @@ pub struct Function<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ToolCallState<'a> {
+pub(crate) struct ToolCallState<'a> {
     #[serde(borrow)]
     pub tool_call_id: Text<'a>,
     #[serde(borrow)]
@@ -112,14 +112,14 @@ pub struct ToolCallState<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Output<'a> {
+pub(crate) struct Output<'a> {
     #[serde(borrow)]
     pub content: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Reasoning<'a> {
+pub(crate) struct Reasoning<'a> {
     #[serde(borrow)]
     pub text: Text<'a>,
     pub start_at: Time,
@@ -128,15 +128,15 @@ pub struct Reasoning<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct PromptLog<'a> {
+pub(crate) struct PromptLog<'a> {
     #[serde(borrow)]
     pub model_title: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Usage {
-    /// With what the cache had.
+pub(crate) struct Usage {
+    /// Includes cache reads.
     pub prompt_tokens: u64,
     pub completion_tokens: u64,
     pub prompt_tokens_details: PromptTokens,
@@ -145,7 +145,7 @@ pub struct Usage {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct PromptTokens {
+pub(crate) struct PromptTokens {
     pub cached_tokens: u64,
     pub cache_write_tokens: u64,
 }
@@ -153,7 +153,7 @@ pub struct PromptTokens {
 /// A line of `sessions.json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Listed<'a> {
+pub(crate) struct Listed<'a> {
     #[serde(borrow)]
     pub session_id: Text<'a>,
     /// Milliseconds, as a text.

@@ -1,27 +1,26 @@
-//! Where Copilot CLI keeps its sessions, and what their paths say.
+//! Finds Copilot CLI's sessions.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::flavor::names::file_name;
 use crate::{AgentEnv, SourceFormat};
 
 const EVENTS: &str = "events.jsonl";
 const WORKSPACE: &str = "workspace.yaml";
 const FOLDERS: &[&str] = &["session-state", "history-session-state"];
 
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places.folder_variable("COPILOT_HOME");
-    let home = home.unwrap_or_else(|| places.home.join(".copilot"));
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env.folder_or_home("COPILOT_HOME", ".copilot");
     FOLDERS.iter().map(|folder| home.join(folder)).collect()
 }
 
-/// Claims `session-state/<id>/events.jsonl` with its `workspace.yaml`, and `session-state/<id>.jsonl`.
+/// Claims `session-state/<id>/events.jsonl`, its `workspace.yaml`, and `session-state/<id>.jsonl`.
 ///
 /// Other agents have files of these names too, so the folder must be Copilot's.
-pub fn claim(path: &Path) -> Option<SourceFormat> {
-    let file = name(path);
+pub(crate) fn claim(path: &Path) -> Option<SourceFormat> {
+    let file = file_name(path);
     let folder = path.parent()?;
-    let is_state = |folder: &Path| FOLDERS.contains(&name(folder));
+    let is_state = |folder: &Path| FOLDERS.contains(&file_name(folder));
     if let Some((_, flattened)) = file.rsplit_once("session-state__") {
         return session_file_format(flattened.rsplit("__").next()?);
     }
@@ -48,28 +47,24 @@ fn session_file_format(file: &str) -> Option<SourceFormat> {
     }
 }
 
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let head = head.trim_start_matches(['\u{feff}', ' ', '\r', '\n']);
     head.starts_with('{')
         && head.contains("\"session.start\"")
         && head.contains("\"copilotVersion\"")
 }
 
-/// Returns the session that a path names; the events themselves know better.
-pub fn session_of(path: &Path) -> String {
-    let file = name(path);
+/// Returns the session that a path names; the events may name another, which then counts.
+pub(crate) fn session_of(path: &Path) -> String {
+    let file = file_name(path);
     let flattened = file.rsplit_once("session-state__").map(|(_, rest)| rest);
     if let Some((session, _)) = flattened.and_then(|rest| rest.split_once("__")) {
         return session.to_owned();
     }
     match file {
-        EVENTS | WORKSPACE => path.parent().map_or("", name).to_owned(),
+        EVENTS | WORKSPACE => path.parent().map_or("", file_name).to_owned(),
         file => file.strip_suffix(".jsonl").unwrap_or(file).to_owned(),
     }
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -130,12 +125,12 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places)[0], Path::new("/h/.copilot/session-state"));
-        places.variables.insert("COPILOT_HOME".into(), "/c".into());
-        assert_eq!(roots(&places)[0], Path::new("/c/session-state"));
+        assert_eq!(roots(&env)[0], Path::new("/h/.copilot/session-state"));
+        env.variables.insert("COPILOT_HOME".into(), "/c".into());
+        assert_eq!(roots(&env)[0], Path::new("/c/session-state"));
     }
 }

@@ -1,5 +1,5 @@
-//! Copilot CLI's hooks: its own form, which does not name the event; or Claude Code's, where it was
-//! installed as a plugin of that form.
+//! Copilot CLI's hooks: its own protocol, which does not name the event, or Claude Code's where it
+//! was installed as a plugin of that kind.
 
 use memory::Flavor;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::hook::{
 };
 
 #[derive(Debug)]
-pub struct CopilotHooks;
+pub(crate) struct CopilotHooks;
 
 impl Dialect for CopilotHooks {
     fn flavor(&self) -> Flavor {
@@ -22,7 +22,7 @@ impl Dialect for CopilotHooks {
             && wire.hook_event_name.text().is_none()
             && wire.hook_event_name_camel.text().is_none();
         let is_others = wire.is_transcript_under(".claude") || wire.is_transcript_under(".gemini");
-        // Gemini tells the time too, but always where the log lies.
+        // Gemini sends a timestamp too, but always together with the path of the log.
         let is_timed = wire.timestamp.text().is_some() && wire.transcript(false).is_none();
         let is_copilots = wire.is_transcript_under(".copilot")
             || !is_others && (is_timed || hints.environment_agent == Some(Flavor::Copilot));
@@ -59,7 +59,7 @@ impl Dialect for CopilotHooks {
         )
     }
 
-    /// From a plugin of Claude Code's form its payloads are Claude Code's, but of the answer it takes its own form alone.
+    /// Even where the payload has Claude Code's form, Copilot only accepts answers in its own.
     fn render_context(&self, _: &HookEvent, context: &str) -> String {
         json!({ "additionalContext": context }).to_string()
     }

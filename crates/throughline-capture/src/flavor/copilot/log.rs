@@ -1,4 +1,4 @@
-//! Goes through the events.
+//! Reads the events of a session.
 
 use memory::{Block, Boundary, Origin, Role, TitleRank};
 
@@ -8,12 +8,12 @@ use crate::adapter::save_state;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct CopilotLogReader {
+pub(crate) struct CopilotLogReader {
     state: CopilotReaderState,
 }
 
 impl CopilotLogReader {
-    pub fn new(session: String, state: Option<&str>) -> Self {
+    pub(crate) fn new(session: String, state: Option<&str>) -> Self {
         let known = state.and_then(|state| serde_json::from_str(state).ok());
         Self {
             state: known.unwrap_or_else(|| CopilotReaderState::new(session)),
@@ -35,7 +35,7 @@ impl LogReader for CopilotLogReader {
     }
 }
 
-/// Kinds that tell nothing, or nothing that another event does not tell.
+/// Kinds of events without content, or with content that another event repeats.
 const IGNORED_KINDS: &[&str] = &[
     "hook.start",
     "hook.end",
@@ -102,7 +102,7 @@ fn read_event(state: &mut CopilotReaderState, event: &Event<'_>, line: u64, out:
     }
 }
 
-/// Reads the events that say one thing.
+/// Reads the events with a single text or value.
 fn read_notice(
     state: &mut CopilotReaderState,
     event: &Event<'_>,
@@ -122,7 +122,8 @@ fn read_notice(
             state.emit_message(&mark, program, vec![Block::Error(text)], out);
         }
         "session.snapshot_rewind" => {
-            // What was said before stays said; the note tells why the talk starts over.
+            // The messages before the rewind stay; the note explains why the conversation starts
+            // over.
             let note = Block::Text("rewound to an earlier message".into());
             state.emit_message(&mark, program, vec![note], out);
         }

@@ -1,9 +1,9 @@
 //! GitHub Copilot CLI: `session-state/<id>/events.jsonl`, before 1.0.11 `session-state/<id>.jsonl`.
 //!
-//! [`discover`] knows where sessions lie, [`wire`] mirrors the JSON. [`log`] goes through the
-//! events: [`speech`] reads what is said, [`tool`] what tools do, [`usage`] counts tokens, and
-//! [`session`] keeps what they must know of each other. [`workspace`] reads the title that lies
-//! beside the events.
+//! [`discover`] finds the sessions and [`wire`] mirrors the JSON. [`log`] reads the events:
+//! [`speech`] those with messages, [`tool`] those of tools, [`usage`] those with token counts;
+//! [`session`] is the state that they share. [`workspace`] reads the title from the file beside the
+//! events.
 //!
 //! Deliberately unread: `hook.start` and `hook.end`, half of all lines, which repeat prompts and
 //! tool results; the vendor's system prompt; checkpoints and plans, which tool calls wrote.
@@ -24,7 +24,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const COPILOT: Adapter = Adapter {
+pub(crate) const COPILOT: Adapter = Adapter {
     flavor: Flavor::Copilot,
     roots: discover::roots,
     claim: |root, relative| discover::claim(&root.join(relative)),

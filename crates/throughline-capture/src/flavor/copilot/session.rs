@@ -1,4 +1,4 @@
-//! A session while its events are read: what the next reader must know, and how entries are made.
+//! The state of a session while its events are read, and how it makes entries.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,13 +13,13 @@ use super::wire::{Context, Event, Start};
 use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
-/// How many calls, permissions and subagents are remembered; older ones are not spoken of again.
+/// How many calls, permissions and subagents are remembered; the oldest are dropped beyond this.
 const REMEMBERED_MAX: usize = 256;
 const TITLE_CHARS_MAX: usize = 200;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CopilotReaderState {
+pub(crate) struct CopilotReaderState {
     pub session: String,
     pub cwd: Option<String>,
     pub branch: Option<String>,
@@ -27,31 +27,31 @@ pub struct CopilotReaderState {
     titled: bool,
     chain: IdChain,
     pub calls: OpenCalls,
-    /// Calls that were told, by the message that asked for them or by their start.
+    /// Calls that have been emitted, with the message that requested them or at their start.
     pub told: VecDeque<String>,
-    /// What waits for a person's decision.
+    /// The requests that wait for a person's permission.
     pub asked: VecDeque<(String, String)>,
-    /// The subagents that were introduced.
+    /// The subagents whose sessions have been emitted.
     agents: VecDeque<KnownSubagent>,
-    /// The responses are counted one by one, so sums say nothing new.
+    /// Each response has a usage record, so the totals at the end are not needed.
     pub counted: bool,
-    /// Tokens of output that messages told of, by model; sums include them.
+    /// Output tokens that messages reported, by model; the totals include them.
     pub outputs: BTreeMap<String, u64>,
-    /// The last thought that had an event of its own; its message may repeat it.
+    /// The fingerprint of the last reasoning event, which the next message may repeat.
     pub thought: Option<[u8; 16]>,
 }
 
-/// Where and when something happened.
+/// The line, time and session of an event.
 #[derive(Debug)]
-pub struct CopilotPosition {
+pub(crate) struct CopilotPosition {
     pub id: Option<String>,
     pub at: Option<Timestamp>,
     pub line: u64,
-    /// The tool call whose subagent did it.
+    /// The tool call that started the subagent in which it happened.
     pub agent: Option<String>,
 }
 
-/// A subagent is named by the call that started it, and events may name it by an id.
+/// A subagent: sessions are named by the call that started it, events may use another id.
 #[derive(Debug, Serialize, Deserialize)]
 struct KnownSubagent {
     call: String,
@@ -59,14 +59,14 @@ struct KnownSubagent {
 }
 
 impl CopilotReaderState {
-    pub fn new(session: String) -> Self {
+    pub(crate) fn new(session: String) -> Self {
         Self {
             session,
             ..Self::default()
         }
     }
 
-    pub fn read_start(&mut self, start: Start, out: &mut ParseOutput) {
+    pub(crate) fn read_start(&mut self, start: Start, out: &mut ParseOutput) {
         if let Some(session) = start.session_id {
             self.session = session;
         }
@@ -78,8 +78,8 @@ impl CopilotReaderState {
         self.update_context(start.context, start.selected_model, patch, out);
     }
 
-    /// Notes where the session stands now.
-    pub fn update_context(
+    /// Updates the folder, branch and model of the session.
+    pub(crate) fn update_context(
         &mut self,
         context: Context,
         model: Option<String>,
@@ -108,7 +108,7 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn update_model(&mut self, model: Option<String>, out: &mut ParseOutput) {
+    pub(crate) fn update_model(&mut self, model: Option<String>, out: &mut ParseOutput) {
         if model.is_some() && model != self.model {
             self.model = model;
             let patch = SessionPatch {
@@ -119,7 +119,7 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn emit_title(&mut self, text: &str, rank: TitleRank, out: &mut ParseOutput) {
+    pub(crate) fn emit_title(&mut self, text: &str, rank: TitleRank, out: &mut ParseOutput) {
         let line = text
             .trim_start()
             .lines()
@@ -139,8 +139,8 @@ impl CopilotReaderState {
         }));
     }
 
-    /// Introduces a subagent.
-    pub fn introduce_subagent(
+    /// Emits the session of a subagent.
+    pub(crate) fn introduce_subagent(
         &mut self,
         call: &str,
         id: Option<&str>,
@@ -168,8 +168,8 @@ impl CopilotReaderState {
         }));
     }
 
-    /// Notes where and when an event happened; `call` is the one whose subagent it is of.
-    pub fn position_of(
+    /// Returns the position of an event; `call` is the call that started its subagent.
+    pub(crate) fn position_of(
         &self,
         event: &Event<'_>,
         line: u64,
@@ -191,7 +191,7 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn emit_message<'out>(
+    pub(crate) fn emit_message<'out>(
         &mut self,
         mark: &CopilotPosition,
         (role, origin): (Role, Origin),
@@ -206,7 +206,7 @@ impl CopilotReaderState {
         }
         let id = match &mark.id {
             Some(id) => MessageId::new(id.as_str()),
-            None => self.chain.link(&[&format!("{blocks:?}")]),
+            None => self.chain.link(&[&content_key(&blocks)]),
         };
         let session = self.session_id(mark.agent.as_deref());
         out.push(LogEntry::Message(Message {
@@ -224,21 +224,56 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn session_id(&self, agent: Option<&str>) -> SessionId {
+    pub(crate) fn session_id(&self, agent: Option<&str>) -> SessionId {
         match agent {
             Some(call) => SessionId::of(Flavor::Copilot, &format!("{}/{call}", self.session)),
             None => SessionId::of(Flavor::Copilot, &self.session),
         }
     }
 
-    pub fn patch(&self) -> SessionPatch {
+    pub(crate) fn patch(&self) -> SessionPatch {
         SessionPatch::new(self.session_id(None), Flavor::Copilot)
     }
 }
 
-pub fn remember<T>(known: &mut VecDeque<T>, new: T) {
+/// Returns the text from which the id of an event without one is derived. It is the debug output of
+/// the blocks, with the type names of the first release: the ids in existing stores depend on it.
+fn content_key(blocks: &[Block]) -> String {
+    format!("{blocks:?}").replace("FileModification {", "Change {")
+}
+
+pub(crate) fn remember<T>(known: &mut VecDeque<T>, new: T) {
     if known.len() == REMEMBERED_MAX {
         known.pop_front();
     }
     known.push_back(new);
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::command::CallFiles;
+    use memory::{CallId, FileModification, ToolResult};
+
+    use super::*;
+
+    #[test]
+    fn the_content_key_does_not_follow_the_names_of_types() {
+        let change = FileModification {
+            path: "a".into(),
+            diff: "+b".into(),
+        };
+        let result = ToolResult {
+            call: Some(CallId::new("c")),
+            changes: vec![change],
+            files: CallFiles::default(),
+            ..ToolResult::default()
+        };
+        let key = content_key(&[Block::ToolResult(result), Block::Text("x".into())]);
+        assert!(key.starts_with(r#"[ToolResult(ToolResult { call: Some(CallId("c")), tool: None"#));
+        assert!(
+            key.contains(r#"changes: [Change { path: "a", diff: "+b" }]"#),
+            "{key}"
+        );
+        assert!(key.ends_with(r#"Text("x")]"#), "{key}");
+    }
 }

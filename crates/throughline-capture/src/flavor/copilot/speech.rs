@@ -1,4 +1,4 @@
-//! What people and models say.
+//! Reads messages of users and models.
 
 use memory::{ApiId, Block, Origin, Role, TitleRank};
 
@@ -7,7 +7,7 @@ use super::wire::{AssistantMessage, Event, News, UserMessage};
 use crate::ParseOutput;
 
 impl CopilotReaderState {
-    pub fn read_user(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
+    pub(crate) fn read_user(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let message: UserMessage = event.data();
         let origin = origin(&message, event);
         let mark = self.position_of(event, line, message.parent_tool_call_id);
@@ -24,7 +24,7 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn read_assistant(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
+    pub(crate) fn read_assistant(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let message: AssistantMessage = event.data();
         self.emit_message_usage(event, &message, out);
         let mut blocks = Vec::new();
@@ -50,7 +50,7 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn read_reasoning(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
+    pub(crate) fn read_reasoning(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let news: News = event.data();
         let text = news.content.unwrap_or_default();
         if text.trim().is_empty() {

@@ -122,7 +122,7 @@ fn prompts_are_what_was_submitted() {
     assert_eq!(compared, 6);
 }
 
-/// Where Copilot sums up the whole session, we counted the same.
+/// Our total equals Copilot's own total over the session.
 #[test]
 fn usage_is_what_the_session_sums_up_to() {
     let mut compared = 0;
@@ -183,8 +183,15 @@ fn usage_is_what_the_session_sums_up_to() {
 #[test]
 fn output_is_counted_once_whatever_model_it_is_told_of() {
     let message = |model: &str, tokens: u64| {
-        format!(r#"{{"type":"assistant.message","id":"{model}{tokens}","data":{{"content":"x",{model}"outputTokens":{tokens}}}}}"#)
-            .replace(&format!(r#""id":"{model}"#), r#""id":""#)
+        format!(
+            concat!(
+                r#"{{"type":"assistant.message","id":"{model}{tokens}","#,
+                r#""data":{{"content":"x",{model}"outputTokens":{tokens}}}}}"#,
+            ),
+            model = model,
+            tokens = tokens,
+        )
+        .replace(&format!(r#""id":"{model}"#), r#""id":""#)
     };
     let log = [
         message("", 5),

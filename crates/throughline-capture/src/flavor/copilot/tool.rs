@@ -1,4 +1,4 @@
-//! What tools are asked to do, what they did, and what a person allowed.
+//! Reads tool calls, their results, and a person's permissions.
 
 use memory::{Block, CallId, Origin, Role, ToolResult, ToolUse};
 
@@ -6,12 +6,12 @@ use super::session::{CopilotReaderState, remember};
 use super::wire::{Event, Permission, ToolComplete, ToolRequest};
 use crate::ParseOutput;
 
-/// How much of a command is kept until its permission is decided.
+/// How much of a command is kept until a person has decided on it.
 const ASKED_CHARS_MAX: usize = 200;
 
 impl CopilotReaderState {
-    /// Returns a call that was not told before.
-    pub fn new_tool_use(&mut self, request: &ToolRequest) -> Option<ToolUse> {
+    /// Returns a call unless it was emitted before.
+    pub(crate) fn new_tool_use(&mut self, request: &ToolRequest) -> Option<ToolUse> {
         if self.told.contains(&request.tool_call_id) {
             return None;
         }
@@ -27,8 +27,8 @@ impl CopilotReaderState {
         Some(call)
     }
 
-    /// A start repeats what a message asked for, unless there was no message.
-    pub fn read_tool_start(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
+    /// Reads the start of a call, which repeats a message's request unless there was no message.
+    pub(crate) fn read_tool_start(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let request: ToolRequest = event.data();
         if let Some(call) = self.new_tool_use(&request) {
             let mark = self.position_of(event, line, request.parent_tool_call_id);
@@ -41,7 +41,12 @@ impl CopilotReaderState {
         }
     }
 
-    pub fn read_tool_complete(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
+    pub(crate) fn read_tool_complete(
+        &mut self,
+        event: &Event<'_>,
+        line: u64,
+        out: &mut ParseOutput,
+    ) {
         let complete: ToolComplete = event.data();
         let mark = self.position_of(event, line, complete.parent_tool_call_id);
         let content = complete
@@ -69,7 +74,7 @@ impl CopilotReaderState {
         );
     }
 
-    pub fn note_permission_request(&mut self, event: &Event<'_>) {
+    pub(crate) fn note_permission_request(&mut self, event: &Event<'_>) {
         let permission: Permission = event.data();
         let request = permission.permission_request;
         let what = request.full_command_text.or(request.intention);
@@ -81,7 +86,7 @@ impl CopilotReaderState {
         remember(&mut self.asked, (permission.request_id, what));
     }
 
-    pub fn read_permission_decision(
+    pub(crate) fn read_permission_decision(
         &mut self,
         event: &Event<'_>,
         line: u64,
@@ -102,7 +107,7 @@ impl CopilotReaderState {
     }
 }
 
-/// Returns what a person decided; rules and policies refuse without one.
+/// Returns a person's decision; rules and policies decide without one.
 fn decision(kind: &str) -> Option<&'static str> {
     if kind.starts_with("approved") {
         Some("allowed")
@@ -113,7 +118,8 @@ fn decision(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// Shells end their output with `<shellId: 0 completed with exit code 0>` or `<exited with exit code 1>`.
+/// Returns the exit code at the end of a shell's output, in `<shellId: 0 completed with exit code
+/// 0>` or `<exited with exit code 1>`.
 fn exit_code(content: &str) -> Option<i64> {
     let last = content.trim_end().lines().next_back()?;
     let inner = last.strip_prefix('<')?.strip_suffix('>')?;

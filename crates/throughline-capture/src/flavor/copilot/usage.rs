@@ -1,5 +1,5 @@
-//! Tokens. Since 1.0.100 or so every response is counted by a record of its own. Before, messages
-//! tell their output and only the end of a session tells the rest, as a sum over the whole of it.
+//! Reads token counts. Since about 1.0.100 every response has a usage record. Before, messages
+//! report only their output, and the end of a session reports totals over all of it.
 
 use memory::{LogEntry, Usage, UsageEntry};
 
@@ -8,7 +8,7 @@ use super::wire::{AssistantMessage, Event, Shutdown, Tokens, UsageRecord};
 use crate::ParseOutput;
 
 impl CopilotReaderState {
-    pub fn read_usage_record(&mut self, event: &Event<'_>, out: &mut ParseOutput) {
+    pub(crate) fn read_usage_record(&mut self, event: &Event<'_>, out: &mut ParseOutput) {
         let record: UsageRecord = event.data();
         let Some(tokens) = record.usage else { return };
         self.counted = true;
@@ -17,7 +17,7 @@ impl CopilotReaderState {
         self.emit_usage(event, key, tokens.model.clone(), usage(&tokens), out);
     }
 
-    pub fn emit_message_usage(
+    pub(crate) fn emit_message_usage(
         &mut self,
         event: &Event<'_>,
         message: &AssistantMessage,
@@ -41,14 +41,15 @@ impl CopilotReaderState {
         self.emit_usage(event, key, model, output, out);
     }
 
-    /// The sums of a resumed session go on where they were, so the last counts.
-    pub fn emit_session_totals(&mut self, event: &Event<'_>, out: &mut ParseOutput) {
+    /// Emits the totals at the end of a session. They continue when a session is resumed, so the
+    /// last ones count.
+    pub(crate) fn emit_session_totals(&mut self, event: &Event<'_>, out: &mut ParseOutput) {
         if self.counted {
             return;
         }
         let shutdown: Shutdown = event.data();
         let metrics = shutdown.model_metrics;
-        // A message may not name its model, or not the one that is billed.
+        // A message may name no model, or another than the one that is billed.
         let sum = |model: &String| metrics.get(model).map_or(0, |sum| sum.usage.output_tokens);
         let excess = |(model, told): (&String, &u64)| told.saturating_sub(sum(model));
         let mut elsewhere: u64 = self.outputs.iter().map(excess).fold(0, u64::saturating_add);
@@ -65,8 +66,8 @@ impl CopilotReaderState {
         }
     }
 
-    /// A compaction is not in the sums.
-    pub fn emit_compaction_usage(
+    /// Emits the tokens of a compaction, which the totals leave out.
+    pub(crate) fn emit_compaction_usage(
         &self,
         mark: &CopilotPosition,
         tokens: &Tokens,
@@ -99,7 +100,7 @@ impl CopilotReaderState {
             at: event.timestamp.0,
             model,
             usage,
-            // Its `cost` counts premium requests, not money.
+            // Copilot's `cost` counts premium requests, not money.
             cost_usd: None,
         }));
     }

@@ -1,4 +1,4 @@
-//! Copilot CLI's events, as they are written.
+//! Mirrors the JSON of Copilot CLI's events.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,15 +11,15 @@ use crate::json;
 use crate::time::Time;
 
 #[derive(Deserialize)]
-pub struct Event<'a> {
+pub(crate) struct Event<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Cow<'a, str>,
-    /// Read once its kind is known; most of a log is of kinds that we pass over.
+    /// Raw until the kind is known, because most kinds are ignored.
     #[serde(borrow)]
     data: Option<&'a RawValue>,
     #[serde(borrow)]
     pub id: Option<Cow<'a, str>>,
-    /// The subagent that it is of. Before, `data` named the call that started the subagent.
+    /// The subagent of the event. Older versions name the call that started it in `data`.
     #[serde(borrow, rename = "agentId")]
     pub agent: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -27,7 +27,7 @@ pub struct Event<'a> {
 }
 
 impl Event<'_> {
-    pub fn data<T: DeserializeOwned + Default>(&self) -> T {
+    pub(crate) fn data<T: DeserializeOwned + Default>(&self) -> T {
         json::parse_or_default(self.data)
     }
 }
@@ -35,7 +35,7 @@ impl Event<'_> {
 /// `session.start` and `session.resume`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Start {
+pub(crate) struct Start {
     #[serde(deserialize_with = "json::or_default")]
     pub session_id: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -49,7 +49,7 @@ pub struct Start {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Context {
+pub(crate) struct Context {
     #[serde(deserialize_with = "json::or_default")]
     pub cwd: Option<String>,
     /// `owner/name`.
@@ -63,11 +63,11 @@ pub struct Context {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct UserMessage {
-    /// What was typed; `transformedContent` is what the model got.
+pub(crate) struct UserMessage {
+    /// The typed text; `transformedContent` is what the model received.
     #[serde(deserialize_with = "json::or_default")]
     pub content: String,
-    /// Who wrote it, when no person did.
+    /// The author, if it is not a person.
     #[serde(deserialize_with = "json::or_default")]
     pub source: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -76,7 +76,7 @@ pub struct UserMessage {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct AssistantMessage {
+pub(crate) struct AssistantMessage {
     #[serde(deserialize_with = "json::or_default")]
     pub api_call_id: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -93,15 +93,15 @@ pub struct AssistantMessage {
     pub parent_tool_call_id: Option<String>,
 }
 
-/// A call as the model asks for it, and as `tool.execution_start` tells it again.
+/// A call as the model requests it, which `tool.execution_start` repeats.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ToolRequest {
+pub(crate) struct ToolRequest {
     #[serde(deserialize_with = "json::or_default")]
     pub tool_call_id: String,
     #[serde(alias = "toolName", deserialize_with = "json::or_default")]
     pub name: String,
-    /// An object, or a text that holds one.
+    /// An object, or a text that contains one.
     pub arguments: Option<Box<RawValue>>,
     #[serde(deserialize_with = "json::or_default")]
     pub parent_tool_call_id: Option<String>,
@@ -109,7 +109,7 @@ pub struct ToolRequest {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ToolComplete {
+pub(crate) struct ToolComplete {
     #[serde(deserialize_with = "json::or_default")]
     pub tool_call_id: String,
     #[serde(deserialize_with = "json::or_default")]
@@ -126,22 +126,22 @@ pub struct ToolComplete {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct ToolText {
+pub(crate) struct ToolText {
     #[serde(alias = "message", deserialize_with = "json::or_default")]
     pub content: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ShellExecution {
+pub(crate) struct ShellExecution {
     #[serde(deserialize_with = "json::or_default")]
     pub exit_code: Option<i64>,
 }
 
-/// The events that say one thing.
+/// The fields of events with a single text or value.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct News {
+pub(crate) struct News {
     #[serde(deserialize_with = "json::or_default")]
     pub content: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -162,7 +162,7 @@ pub struct News {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Permission {
+pub(crate) struct Permission {
     #[serde(deserialize_with = "json::or_default")]
     pub request_id: String,
     #[serde(deserialize_with = "json::or_default")]
@@ -173,7 +173,7 @@ pub struct Permission {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct PermissionRequest {
+pub(crate) struct PermissionRequest {
     #[serde(deserialize_with = "json::or_default")]
     pub kind: String,
     #[serde(deserialize_with = "json::or_default")]
@@ -184,14 +184,14 @@ pub struct PermissionRequest {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct PermissionResult {
+pub(crate) struct PermissionResult {
     #[serde(deserialize_with = "json::or_default")]
     pub kind: String,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Compaction {
+pub(crate) struct Compaction {
     #[serde(deserialize_with = "json::or_default")]
     pub success: bool,
     #[serde(deserialize_with = "json::or_default")]
@@ -209,29 +209,29 @@ pub struct Compaction {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct UsageRecord {
+pub(crate) struct UsageRecord {
     #[serde(deserialize_with = "json::or_default")]
     pub usage: Option<Tokens>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Shutdown {
+pub(crate) struct Shutdown {
     #[serde(deserialize_with = "json::or_default")]
     pub model_metrics: BTreeMap<String, Metrics>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     #[serde(deserialize_with = "json::or_default")]
     pub usage: Tokens,
 }
 
-/// The input includes what was read from and written to the cache.
+/// The input includes cache reads and writes.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Tokens {
+pub(crate) struct Tokens {
     #[serde(deserialize_with = "json::or_default")]
     pub model: Option<String>,
     #[serde(deserialize_with = "json::or_default")]

@@ -1,16 +1,16 @@
-//! `workspace.yaml`: the session's name, and where it works.
+//! Reads `workspace.yaml`: the session's name, folder and branch.
 
 use memory::{Flavor, LogEntry, SessionId, SessionPatch, Title, TitleRank};
 
 use crate::{InputLine, LogReader, ParseOutput, time};
 
 #[derive(Debug)]
-pub struct WorkspaceFileReader {
+pub(crate) struct WorkspaceFileReader {
     session: String,
 }
 
 impl WorkspaceFileReader {
-    pub fn new(session: String) -> Self {
+    pub(crate) fn new(session: String) -> Self {
         Self { session }
     }
 }
@@ -35,7 +35,7 @@ impl LogReader for WorkspaceFileReader {
     }
 }
 
-/// Returns the value of a key at the top: plain, quoted either way, or the first line of a block.
+/// Returns the value of a top-level key: plain, quoted, or the first line of a block.
 fn yaml_field(yaml: &str, key: &str) -> Option<String> {
     let mut lines = yaml.lines();
     let value = lines

@@ -1,4 +1,4 @@
-//! Bubbles, as Cursor calls the messages of a conversation.
+//! Reads bubbles, Cursor's name for the messages of a conversation.
 
 use jiff::Timestamp;
 use memory::command::CallFiles;
@@ -12,7 +12,7 @@ use crate::{ParseOutput, tools};
 
 /// A conversation while its bubbles are read.
 #[derive(Debug)]
-pub struct CursorConversation {
+pub(crate) struct CursorConversation {
     pub session: SessionId,
     cwd: Option<String>,
     model: Option<String>,
@@ -22,8 +22,8 @@ pub struct CursorConversation {
 }
 
 impl CursorConversation {
-    /// Emits what a composer says of its session.
-    pub fn begin(
+    /// Emits the session of a composer, Cursor's name for a conversation.
+    pub(crate) fn begin(
         composer: &wire::Composer<'_>,
         cwd: Option<&str>,
         out: &mut ParseOutput,
@@ -70,7 +70,7 @@ impl CursorConversation {
         })
     }
 
-    pub fn emit_bubble(&self, bubble: wire::Bubble, out: &mut ParseOutput) {
+    pub(crate) fn emit_bubble(&self, bubble: wire::Bubble, out: &mut ParseOutput) {
         let Some(id) = bubble.bubble_id.text().map(str::to_owned) else {
             return out.count_unknown("bubble without id");
         };
@@ -139,7 +139,7 @@ impl CursorConversation {
         }
     }
 
-    pub fn emit_message(
+    pub(crate) fn emit_message(
         &self,
         id: &str,
         at: Option<Timestamp>,
@@ -172,8 +172,8 @@ impl CursorConversation {
     }
 }
 
-/// Says whether a bubble will not be written to any more, as far as it tells itself.
-pub fn is_finished(bubble: &wire::Bubble) -> bool {
+/// Says whether a bubble's tool call has ended, so that the bubble will not change.
+pub(crate) fn is_finished(bubble: &wire::Bubble) -> bool {
     bubble.tool_former_data.0.as_ref().is_none_or(|tool| {
         !matches!(
             tool.status.text(),

@@ -1,9 +1,8 @@
-//! `state.vscdb`, the editor's own store of keys and values.
+//! Reads `state.vscdb`, the editor's key-value store.
 //!
-//! It holds the user's credentials and much else beside the conversations, so keys are asked for by
-//! name and nothing else is looked at. Writing a key again gives it a new row, so the number of the
-//! last row tells what is new; where the last rows were deleted, numbers are given again, and so a
-//! few rows before it are read again.
+//! It holds the user's credentials too, so only the keys of conversations are queried. Writing a
+//! key again gives it a new row id, so the last row id tells what is new. SQLite reuses ids after
+//! the last rows were deleted; therefore a few rows before the last are read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +18,7 @@ use crate::{InputLine, ParseOutput, Source, lines};
 
 const COMPOSERS: &str = "composer.composerData";
 const CHATS: &str = "workbench.panel.aichat.view.aichat.chatdata";
-/// Bubbles that a crash left unfinished are looked at again, up to this many.
+/// How many unfinished bubbles are checked again; a crash may leave some that never finish.
 const OPEN_BUBBLES_MAX: usize = 1024;
 /// How many rows before the last are read again.
 const OVERLAP_ROWS: i64 = 256;
@@ -27,15 +26,15 @@ const OVERLAP_ROWS: i64 = 256;
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct CursorDatabaseState {
-    /// What the values of a workspace were, by their hash.
+    /// Hashes of a workspace's values, by key.
     items: BTreeMap<String, String>,
-    /// The last row of the other table.
+    /// The last row id of `cursorDiskKV`.
     row: i64,
     /// Bubbles that were still being written.
     open: BTreeSet<String>,
 }
 
-pub fn read_rows(
+pub(crate) fn read_rows(
     source: &Source,
     database: &ForeignDatabase,
     state: Option<&str>,
@@ -64,7 +63,7 @@ struct CursorDatabaseReader<'a> {
 }
 
 impl CursorDatabaseReader<'_> {
-    /// Reads a workspace's conversations, which are one value each.
+    /// Reads the conversations of a workspace, each of which is one value.
     fn read_workspace_values(&mut self, state: &mut CursorDatabaseState) -> store::Result<()> {
         let mut found = Vec::new();
         let sql = "SELECT key, value, rowid FROM ItemTable WHERE key IN (?1, ?2)";
@@ -90,10 +89,10 @@ impl CursorDatabaseReader<'_> {
         Ok(())
     }
 
-    /// Reads all conversations of newer releases, which have a value for each bubble.
+    /// Reads the conversations of newer releases, which have one value per bubble.
     fn read_new_bubbles(&mut self, state: &mut CursorDatabaseState) -> store::Result<()> {
         let last = self.last_row()?;
-        // Rows are numbered anew when the file is made anew.
+        // Row ids start over when the file is recreated.
         let since = if last < state.row {
             0
         } else {
@@ -141,7 +140,7 @@ impl CursorDatabaseReader<'_> {
         state: &mut CursorDatabaseState,
     ) -> store::Result<()> {
         let Some((value, row)) = self.value_of_key(&format!("composerData:{id}"))? else {
-            // Bubbles come before the list that they stand in.
+            // Bubbles are written before the list that contains them.
             state
                 .open
                 .extend(fresh.iter().map(|bubble| format!("bubbleId:{id}:{bubble}")));
@@ -239,7 +238,7 @@ fn read_composers(text: &str, cwd: Option<&str>, out: &mut ParseOutput) -> serde
     Ok(())
 }
 
-/// Emits a conversation as far as it is told in one value.
+/// Emits a conversation as far as it is contained in one value.
 fn begin_conversation(
     composer: &wire::Composer<'_>,
     cwd: Option<&str>,
@@ -266,7 +265,7 @@ fn begin_conversation(
     Some(talk)
 }
 
-/// The chat panel of 2024.
+/// Reads the chat panel of 2024.
 fn read_chats(text: &str, cwd: Option<&str>, out: &mut ParseOutput) -> serde_json::Result<()> {
     let chats: wire::Chats = serde_json::from_str(text)?;
     let tabs = chats.tabs.0.unwrap_or_default();

@@ -1,36 +1,28 @@
-//! Where Cursor keeps its conversations, and what the names of files and folders tell.
+//! Finds Cursor's conversations.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
-use memory::Flavor;
-use store::SourceIdentity;
 use store::foreign::ForeignDatabase;
 
-use crate::{AgentEnv, Source, SourceFormat, tail};
+use crate::flavor::database_cache::DatabaseCache;
+use crate::flavor::names::{file_name, path_of_uri};
+use crate::{AgentEnv, SourceFormat};
 
-/// A folder's name is lossy; a search for the folder that it stands for gives up beyond this.
+/// How many folders are tried for a project's name, which does not determine its folder.
 const FOLDERS_TRIED_MAX: usize = 2000;
 
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let config = places
-        .folder_variable("XDG_CONFIG_HOME")
-        .unwrap_or_else(|| places.home.join(".config"));
-    let mut homes = vec![config, places.home.join("Library/Application Support")];
-    homes.extend(places.folder_variable("APPDATA"));
-    let editor = homes.into_iter().flat_map(|home| {
-        let user = home.join("Cursor/User");
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let editor = env.config_folders().into_iter().flat_map(|config| {
+        let user = config.join("Cursor/User");
         [user.join("globalStorage"), user.join("workspaceStorage")]
     });
-    editor
-        .chain([places.home.join(".cursor/projects")])
-        .collect()
+    editor.chain([env.home.join(".cursor/projects")]).collect()
 }
 
-pub fn claim(path: &Path) -> Option<SourceFormat> {
+pub(crate) fn claim(path: &Path) -> Option<SourceFormat> {
     let name = path.file_name()?.to_str()?;
     if name == "state.vscdb" {
         return Some(SourceFormat::Database);
@@ -40,21 +32,21 @@ pub fn claim(path: &Path) -> Option<SourceFormat> {
         .then_some(SourceFormat::Lines)
 }
 
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     head.starts_with("SQLite format 3")
         || (head.starts_with("{\"role\":") && head.contains("\"message\":{\"content\":["))
 }
 
-/// What a transcript's path says of its session.
+/// The session that the path of a transcript names.
 #[derive(Clone, Debug, Default)]
-pub struct CursorLocation {
+pub(crate) struct CursorLocation {
     pub session: String,
     pub parent: Option<String>,
     pub cwd: Option<String>,
 }
 
 impl CursorLocation {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let session = path
             .file_stem()
             .unwrap_or_default()
@@ -70,14 +62,14 @@ impl CursorLocation {
             .and_then(Path::parent);
         Self {
             session,
-            parent: parent.map(|parent| name(parent).to_owned()),
-            cwd: project.and_then(|project| decode_folder_name(Path::new("/"), name(project))),
+            parent: parent.map(|parent| file_name(parent).to_owned()),
+            cwd: project.and_then(|project| decode_folder_name(Path::new("/"), file_name(project))),
         }
     }
 }
 
-/// Returns the folder below `base` whose path, written with `-` for all that is no letter or
-/// digit, is `encoded`.
+/// Returns the folder below `base` whose path is `encoded` when everything but letters and digits
+/// is replaced by `-`.
 fn decode_folder_name(base: &Path, encoded: &str) -> Option<String> {
     fn search(base: &Path, rest: &str, tried: &mut usize) -> Option<PathBuf> {
         if rest.is_empty() {
@@ -118,51 +110,18 @@ fn decode_folder_name(base: &Path, encoded: &str) -> Option<String> {
 }
 
 /// Returns the folder that a workspace's database belongs to.
-pub fn workspace_folder(database: &Path) -> Option<String> {
+pub(crate) fn workspace_folder(database: &Path) -> Option<String> {
     let text = fs::read_to_string(database.with_file_name("workspace.json")).ok()?;
     let workspace: serde_json::Value = serde_json::from_str(&text).ok()?;
-    let folder = decode(workspace.get("folder")?.as_str()?.strip_prefix("file://")?);
-    // On Windows the address is `file:///c:/…`.
-    let drive =
-        matches!(folder.as_bytes(), [b'/', letter, b':', ..] if letter.is_ascii_alphabetic());
-    Some(if drive {
-        folder[1..].to_owned()
-    } else {
-        folder
-    })
+    let folder = workspace.get("folder")?.as_str()?;
+    folder.starts_with("file://").then(|| path_of_uri(folder))
 }
 
-/// Decodes `%20` and its like.
-fn decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let code = tail
-            .get(..2)
-            .and_then(|code| std::str::from_utf8(code).ok());
-        match (
-            first,
-            code.and_then(|code| u8::from_str_radix(code, 16).ok()),
-        ) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
+/// The ids of the conversations in the database that was opened last.
+static CONVERSATIONS_CACHE: DatabaseCache<BTreeSet<String>> = DatabaseCache::new();
 
-/// The conversations of the last database that was asked for.
-static CONVERSATIONS_CACHE: Mutex<Option<(PathBuf, SourceIdentity, BTreeSet<String>)>> =
-    Mutex::new(None);
-
-/// Says whether the editor's database has the conversation of a transcript. It tells more of it:
-/// times, results and tokens.
+/// Says whether the editor's database contains the conversation of a transcript. The database has
+/// times, results and tokens that the transcript lacks.
 fn is_in_database(transcript: &Path) -> bool {
     let home = transcript
         .ancestors()
@@ -184,37 +143,18 @@ fn is_in_database(transcript: &Path) -> bool {
 }
 
 fn has_conversation(path: PathBuf, session: &str) -> bool {
-    let source = Source {
-        flavor: Flavor::Cursor,
-        path,
-        format: SourceFormat::Database,
-    };
-    let Ok(stamp) = tail::source_stamp(&source) else {
-        return false;
-    };
-    let mut asked = CONVERSATIONS_CACHE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let known = asked
-        .as_ref()
-        .is_some_and(|(path, known, _)| *path == source.path && *known == stamp);
-    if !known {
-        let mut all = BTreeSet::new();
+    let load = |database: &ForeignDatabase| {
+        let mut ids = BTreeSet::new();
         let sql = "SELECT substr(key, 14) FROM cursorDiskKV \
                    WHERE key >= 'composerData:' AND key < 'composerData;'";
-        // What cannot be read has nothing; that is said when it is read for itself.
-        let _unreadable = ForeignDatabase::open(&source.path).and_then(|database| {
-            database.each_row(sql, &[], |row| all.extend(row.text(0).map(str::to_owned)))
-        });
-        *asked = Some((source.path, stamp, all));
-    }
-    asked
-        .as_ref()
-        .is_some_and(|(_, _, all)| all.contains(session))
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+        if let Err(error) =
+            database.each_row(sql, &[], |row| ids.extend(row.text(0).map(str::to_owned)))
+        {
+            tracing::debug!(%error, "Cursor's database cannot be read for its conversations");
+        }
+        ids
+    };
+    CONVERSATIONS_CACHE.query(path, load, |ids| ids.contains(session))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Cursor's hooks, after its documentation; no Cursor was run.
+//! Cursor's hooks, written from its documentation and not tested with Cursor itself.
 
 use memory::Flavor;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::hook::{
 };
 
 #[derive(Debug)]
-pub struct CursorHooks;
+pub(crate) struct CursorHooks;
 
 impl Dialect for CursorHooks {
     fn flavor(&self) -> Flavor {
@@ -46,7 +46,7 @@ impl Dialect for CursorHooks {
     }
 
     fn render_context(&self, event: &HookEvent, context: &str) -> String {
-        // Its older events after a tool know nothing of a context.
+        // The older events after a tool call accept no context.
         if event.kind == HookKind::ToolAfter && event.name != "postToolUse" {
             return self.empty_answer().to_owned();
         }

@@ -1,12 +1,12 @@
 //! Cursor: the editor and its agent.
 //!
-//! The editor keeps conversations in `state.vscdb`, one for each workspace and one for all, which
-//! [`database`] reads; [`transcript`] reads what the agent writes beside it. [`bubble`] reduces what
-//! [`wire`] mirrors, and [`discover`] knows the places.
+//! The editor keeps conversations in `state.vscdb` files, one per workspace and a global one, which
+//! [`database`] reads; [`transcript`] reads what the agent's CLI writes. [`bubble`] turns what
+//! [`wire`] mirrors into entries, and [`discover`] finds the files.
 //!
-//! Deliberately unread: every key of `state.vscdb` but those of conversations, the copies of prompts
-//! in `aiService.prompts`, transcripts as plain text, and the CLI's `store.db`, whose messages are in
-//! an undocumented binary form.
+//! Deliberately unread: every key of `state.vscdb` except those of conversations, the copies of
+//! prompts in `aiService.prompts`, transcripts as plain text, and the CLI's `store.db`, whose
+//! messages are in an undocumented binary format.
 
 mod bubble;
 mod database;
@@ -21,7 +21,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source};
 
-pub const CURSOR: Adapter = Adapter {
+pub(crate) const CURSOR: Adapter = Adapter {
     flavor: Flavor::Cursor,
     roots: discover::roots,
     claim: |root, relative| discover::claim(&root.join(relative)),

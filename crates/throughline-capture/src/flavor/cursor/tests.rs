@@ -139,7 +139,7 @@ fn a_workspace_is_read_again_when_it_was_written() {
     assert_eq!(same.entries, first.entries);
 }
 
-/// What lies in the log only is read; what is not committed is not there yet.
+/// Rows that are only in the write-ahead log are read; uncommitted ones are not.
 #[test]
 fn rows_in_the_log_count_once_they_are_committed() {
     let (_base, path, connection) = made("globalStorage");

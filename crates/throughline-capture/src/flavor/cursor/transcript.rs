@@ -1,11 +1,11 @@
-//! `agent-transcripts/<id>/<id>.jsonl`: what the agent's CLI writes. There are no times, few ids and
-//! seldom results.
+//! Reads `agent-transcripts/<id>/<id>.jsonl`, which the agent's CLI writes without times and with
+//! few ids and results.
 
 use std::collections::VecDeque;
 
 use memory::{
     Block, CallId, Flavor, IdChain, LogEntry, Message, Origin, Role, SessionId, SessionKind,
-    SessionPatch, Title, TitleRank, ToolResult, ToolUse,
+    SessionPatch, Title, TitleRank,
 };
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,12 @@ use super::discover::CursorLocation;
 use super::wire;
 use crate::adapter::save_state;
 use crate::calls::OpenCalls;
+use crate::flavor::anthropic::ContentBlock;
+use crate::json::Lenient;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct CursorTranscriptReader {
+pub(crate) struct CursorTranscriptReader {
     place: CursorLocation,
     session: SessionId,
     state: CursorTranscriptState,
@@ -27,19 +29,19 @@ pub struct CursorTranscriptReader {
 struct CursorTranscriptState {
     chain: IdChain,
     calls: OpenCalls,
-    /// The calls of the last answer that have no id, and no result yet.
+    /// The calls of the last answer without an id and a result.
     nameless: VecDeque<CallId>,
     introduced: bool,
     titled: bool,
 }
 
 impl CursorTranscriptReader {
-    pub fn new(place: CursorLocation, state: Option<&str>) -> Self {
+    pub(crate) fn new(place: CursorLocation, state: Option<&str>) -> Self {
         let session = SessionId::of(Flavor::Cursor, &place.session);
         let state = state.and_then(|state| serde_json::from_str(state).ok());
         let state = state.unwrap_or_else(|| {
             let mut state = CursorTranscriptState::default();
-            // Without times and ids, only the session tells its words from another's.
+            // Without times and ids, the same words in two sessions would get the same id.
             state.chain.link(&[session.as_str()]);
             state
         });
@@ -106,7 +108,7 @@ impl CursorTranscriptReader {
             _ => Origin::Model,
         };
         let mut blocks = Vec::new();
-        for (index, piece) in pieces.into_iter().filter_map(|piece| piece.0).enumerate() {
+        for (index, mut piece) in pieces.into_iter().filter_map(|piece| piece.0).enumerate() {
             match piece.kind.text().unwrap_or_default() {
                 "text" if role == Role::User => {
                     match typed_prompt(piece.text.text().unwrap_or_default()) {
@@ -117,34 +119,25 @@ impl CursorTranscriptReader {
                 "text" => blocks.extend(piece.text.into_text().map(Block::Text)),
                 "thinking" => blocks.extend(piece.thinking.into_text().map(Block::Thinking)),
                 "tool_use" | "tool_call" => {
-                    let own = piece.id.into_text().map(CallId::new);
+                    let own = std::mem::take(&mut piece.id).into_text().map(CallId::new);
                     let call = own
                         .clone()
                         .unwrap_or_else(|| CallId::new(format!("{id}/{index}")));
                     if own.is_none() {
                         self.state.nameless.push_back(call.clone());
                     }
-                    let mut call = ToolUse {
-                        call,
-                        tool: piece.name.into_text().unwrap_or_default(),
-                        input: piece.input.map_or("{}", |input| input.get()).to_owned(),
-                        path: None,
-                    };
+                    let mut call = piece.into_tool_use(call, "{}");
                     self.state.calls.open(&mut call);
                     blocks.push(Block::ToolUse(call));
                 }
                 "tool_result" | "tool-result" => {
                     origin = Origin::Tool;
-                    let own = piece.tool_use_id.into_text().map(CallId::new);
-                    let mut result = ToolResult {
-                        call: self.state.nameless.pop_front().or(own),
-                        tool: piece.name.into_text(),
-                        content: piece
-                            .content
-                            .map_or_else(String::new, |raw| result_text(raw.get())),
-                        is_error: piece.is_error.is_true(),
-                        ..ToolResult::default()
-                    };
+                    let own = std::mem::take(&mut piece.tool_use_id).into_text();
+                    let call = self.state.nameless.pop_front().or(own.map(CallId::new));
+                    let content = piece
+                        .content
+                        .map_or_else(String::new, |raw| result_text(raw.get()));
+                    let mut result = piece.into_tool_result(call, content);
                     self.state.calls.close(&mut result);
                     blocks.push(Block::ToolResult(result));
                 }
@@ -194,7 +187,7 @@ impl CursorTranscriptReader {
     }
 }
 
-/// Returns what the user typed of a prompt that Cursor wrapped; `None` when all of it is Cursor's.
+/// Returns what the user typed in a prompt that Cursor wrapped; `None` if nothing.
 fn typed_prompt(text: &str) -> Option<&str> {
     let typed = match text.split_once("<user_query>") {
         Some((_, rest)) => rest
@@ -206,7 +199,7 @@ fn typed_prompt(text: &str) -> Option<&str> {
     Some(typed.trim()).filter(|typed| !typed.is_empty())
 }
 
-fn piece_key(piece: &crate::json::Lenient<wire::Piece<'_>>) -> String {
+fn piece_key(piece: &Lenient<ContentBlock<'_>>) -> String {
     let Some(piece) = &piece.0 else {
         return String::new();
     };
@@ -219,12 +212,12 @@ fn piece_key(piece: &crate::json::Lenient<wire::Piece<'_>>) -> String {
     texts.chain(raw).collect::<Vec<_>>().join("\u{1f}")
 }
 
-/// Returns the text of a result: it is a text, or a list of pieces.
+/// Returns the text of a result, which is a text or a list of blocks.
 fn result_text(content: &str) -> String {
     if let Ok(text) = serde_json::from_str::<String>(content) {
         return text;
     }
-    let pieces: Vec<wire::Piece<'_>> = serde_json::from_str(content).unwrap_or_default();
+    let pieces: Vec<ContentBlock<'_>> = serde_json::from_str(content).unwrap_or_default();
     let texts = pieces.into_iter().filter_map(|piece| piece.text.0);
     texts.collect::<Vec<_>>().join("\n")
 }

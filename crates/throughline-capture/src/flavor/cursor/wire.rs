@@ -1,23 +1,24 @@
-//! Cursor's JSON, as far as it is read.
+//! Mirrors Cursor's JSON, as far as it is read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::flavor::anthropic::ContentBlock;
 use crate::json::Lenient;
 use crate::time::Time;
 
 /// `composer.composerData` of a workspace.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Composers<'a> {
+pub(crate) struct Composers<'a> {
     #[serde(borrow)]
     pub all_composers: Lenient<Vec<&'a RawValue>>,
 }
 
-/// A conversation: once with its messages inside, now with their ids only.
+/// A conversation. Older releases have the messages inside, newer ones only their ids.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Composer<'a> {
+pub(crate) struct Composer<'a> {
     pub composer_id: Lenient<String>,
     pub name: Lenient<String>,
     pub created_at: Time,
@@ -34,38 +35,38 @@ pub struct Composer<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ModelName {
+pub(crate) struct ModelName {
     pub model_name: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Workspace {
+pub(crate) struct Workspace {
     pub uri: Lenient<Uri>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Uri {
+pub(crate) struct Uri {
     pub fs_path: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Subagent {
+pub(crate) struct Subagent {
     pub parent_composer_id: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Header {
+pub(crate) struct Header {
     pub bubble_id: Lenient<String>,
 }
 
 /// A message, or a tool call with its result.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Bubble {
+pub(crate) struct Bubble {
     pub bubble_id: Lenient<String>,
     /// 1 is the user, 2 the model.
     #[serde(rename = "type")]
@@ -82,23 +83,23 @@ pub struct Bubble {
 
 #[derive(Clone, Copy, Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Timing {
+pub(crate) struct Timing {
     pub client_start_time: Time,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Thinking {
+pub(crate) struct Thinking {
     pub text: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Tool {
+pub(crate) struct Tool {
     pub tool_call_id: Lenient<String>,
     pub name: Lenient<String>,
     pub status: Lenient<String>,
-    /// JSON in a text: what the model wrote, and what Cursor made of it.
+    /// JSON in a text: the model's arguments, and in `params` Cursor's version of them.
     pub raw_args: Lenient<String>,
     pub params: Lenient<String>,
     pub result: Lenient<String>,
@@ -108,27 +109,27 @@ pub struct Tool {
 
 #[derive(Clone, Copy, Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct TokenCount {
+pub(crate) struct TokenCount {
     pub input_tokens: Lenient<f64>,
     pub output_tokens: Lenient<f64>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Details {
+pub(crate) struct Details {
     pub message: Lenient<String>,
 }
 
 /// `workbench.panel.aichat.view.aichat.chatdata` of a workspace.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Chats {
+pub(crate) struct Chats {
     pub tabs: Lenient<Vec<Lenient<Tab>>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Tab {
+pub(crate) struct Tab {
     pub tab_id: Lenient<String>,
     pub chat_title: Lenient<String>,
     pub last_send_time: Time,
@@ -137,7 +138,7 @@ pub struct Tab {
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ChatBubble {
+pub(crate) struct ChatBubble {
     pub id: Lenient<String>,
     #[serde(rename = "type")]
     pub kind: Lenient<String>,
@@ -149,7 +150,7 @@ pub struct ChatBubble {
 /// A line of an agent's transcript.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     pub role: Lenient<String>,
     #[serde(borrow)]
     pub message: Lenient<Spoken<'a>>,
@@ -160,24 +161,7 @@ pub struct Line<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Spoken<'a> {
+pub(crate) struct Spoken<'a> {
     #[serde(borrow)]
-    pub content: Lenient<Vec<Lenient<Piece<'a>>>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub struct Piece<'a> {
-    #[serde(rename = "type")]
-    pub kind: Lenient<String>,
-    pub text: Lenient<String>,
-    pub thinking: Lenient<String>,
-    pub id: Lenient<String>,
-    pub name: Lenient<String>,
-    #[serde(borrow)]
-    pub input: Option<&'a RawValue>,
-    pub tool_use_id: Lenient<String>,
-    #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
-    pub is_error: Lenient<bool>,
+    pub content: Lenient<Vec<Lenient<ContentBlock<'a>>>>,
 }

@@ -1,25 +1,26 @@
-//! Where Gemini CLI keeps its sessions, and what their places say.
+//! Finds Gemini CLI's sessions.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::states::Layout;
+use super::conversation::Layout;
 use crate::AgentEnv;
+use crate::flavor::names::file_name;
 
-/// Returns the folder of all projects. The variable names the folder that `.gemini` lies in.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places.folder_variable("GEMINI_CLI_HOME");
-    let home = home.unwrap_or_else(|| places.home.clone());
+/// Returns the folder of all projects. The variable names the parent of `.gemini`.
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env.folder_variable("GEMINI_CLI_HOME");
+    let home = home.unwrap_or_else(|| env.home.clone());
     vec![home.join(".gemini").join("tmp")]
 }
 
 /// Says whether a file is a session: `chats/session-*`, or `chats/<parent>/<subagent>.jsonl`.
-pub fn is_session(path: &Path) -> bool {
-    let file = name(path);
-    let folder = path.parent().map_or("", name);
-    let above = path.parent().and_then(Path::parent).map_or("", name);
+pub(crate) fn is_session(path: &Path) -> bool {
+    let file = file_name(path);
+    let folder = path.parent().map_or("", file_name);
+    let above = path.parent().and_then(Path::parent).map_or("", file_name);
     if folder == "chats" {
         return file.starts_with("session-") && is_log(file);
     }
@@ -33,32 +34,32 @@ fn is_log(name: &str) -> bool {
     name.ends_with(".json") || name.ends_with(".jsonl")
 }
 
-/// Says whether a text of unknown origin starts like a session of either format.
-pub fn recognises(head: &str) -> bool {
+/// Says whether a text starts like a session of either format.
+pub(crate) fn recognises(head: &str) -> bool {
     head.trim_start().starts_with('{')
         && head.contains("\"sessionId\"")
         && head.contains("\"projectHash\"")
 }
 
-/// What a file's path says of its session.
+/// The session that the path of a file names.
 #[derive(Clone, Debug, Default)]
-pub struct GeminiLocation {
-    /// The session by its file's name, for a file that does not say.
+pub(crate) struct GeminiLocation {
+    /// The session in the file's name, for files that do not name one.
     pub session: String,
     pub cwd: Option<String>,
-    /// The session whose tool call started this one.
+    /// The session that started this one with a tool call.
     pub parent: Option<String>,
     pub layout: Layout,
-    /// The session was resumed by a later version, which copied it to a `.jsonl` beside it.
+    /// A later version resumed the session and copied it to a `.jsonl` beside it.
     pub superseded: bool,
 }
 
 impl GeminiLocation {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(path);
         let above = folder.parent().unwrap_or(folder);
-        let (chats, parent) = if name(above) == "chats" {
-            (above, Some(name(folder).to_owned()))
+        let (chats, parent) = if file_name(above) == "chats" {
+            (above, Some(file_name(folder).to_owned()))
         } else {
             (folder, None)
         };
@@ -81,8 +82,8 @@ impl GeminiLocation {
     }
 }
 
-/// Returns the working directory that a project's folder stands for: as it says itself, or as
-/// the list of all projects says.
+/// Returns the working directory of a project, from its own folder or from the list of all
+/// projects.
 fn project_root(project: &Path) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Registry {
@@ -95,11 +96,7 @@ fn project_root(project: &Path) -> Option<String> {
     let registry = fs::read_to_string(home.join("projects.json")).ok()?;
     let registry: Registry = serde_json::from_str(&registry).ok()?;
     let mut projects = registry.projects.into_iter();
-    projects.find_map(|(root, slug)| (slug == name(project)).then_some(root))
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+    projects.find_map(|(root, slug)| (slug == file_name(project)).then_some(root))
 }
 
 #[cfg(test)]
@@ -151,15 +148,13 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places), [PathBuf::from("/h/.gemini/tmp")]);
-        places
-            .variables
-            .insert("GEMINI_CLI_HOME".into(), "/g".into());
-        assert_eq!(roots(&places), [PathBuf::from("/g/.gemini/tmp")]);
+        assert_eq!(roots(&env), [PathBuf::from("/h/.gemini/tmp")]);
+        env.variables.insert("GEMINI_CLI_HOME".into(), "/g".into());
+        assert_eq!(roots(&env), [PathBuf::from("/g/.gemini/tmp")]);
     }
 
     #[test]

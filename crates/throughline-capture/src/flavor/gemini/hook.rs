@@ -1,4 +1,4 @@
-//! Gemini CLI's hooks: Claude Code's form with other names, and nothing but JSON on standard output.
+//! Gemini CLI's hooks: Claude Code's protocol with other names; standard output must be JSON.
 
 use memory::{Flavor, fence};
 
@@ -8,7 +8,7 @@ use crate::hook::{
 };
 
 #[derive(Debug)]
-pub struct GeminiHooks;
+pub(crate) struct GeminiHooks;
 
 const NAMES: &[&str] = &[
     "BeforeAgent",
@@ -39,7 +39,7 @@ impl Dialect for GeminiHooks {
                 source: StartReason::from_name(wire.source.text()),
             },
             "BeforeAgent" => HookKind::Prompt {
-                // What we said at the session's start stands before the first prompt.
+                // The context that was given at the session's start precedes the first prompt.
                 text: typed_prompt(&wire.take_prompt()),
                 automatic: false,
             },
@@ -47,7 +47,7 @@ impl Dialect for GeminiHooks {
             "AfterTool" => HookKind::ToolAfter,
             "AfterAgent" => HookKind::Stop,
             "SessionEnd" => HookKind::SessionEnd,
-            // By itself it comes before every request, whether anything is compressed or not.
+            // Without this trigger the event comes before every request, compressed or not.
             "PreCompress" if wire.trigger.text() == Some("manual") => HookKind::PreCompact,
             _ => HookKind::Other,
         }
@@ -73,7 +73,7 @@ impl Dialect for GeminiHooks {
     }
 }
 
-/// Returns a prompt without what hooks put before it.
+/// Returns a prompt without the context that hooks put before it.
 fn typed_prompt(prompt: &str) -> String {
     let text = fence::strip(prompt);
     let text = text.trim_start();

@@ -1,21 +1,21 @@
-//! Gemini CLI: `tmp/<project>/chats/session-*.json` to 0.39, `.jsonl` since.
+//! Gemini CLI: `tmp/<project>/chats/session-*.json` up to 0.39, `.jsonl` since.
 //!
-//! [`discover`] knows where sessions lie and what their places say. [`wire`] mirrors the JSON.
-//! [`states`] gathers the messages of either format, each in its last state; [`log`] turns them
-//! into entries with the help of [`prompt`] and [`tool`].
+//! [`discover`] finds the sessions and [`wire`] mirrors the JSON. [`conversation`] collects the
+//! messages of either format, each in its last state; [`reader`] turns them into entries with the
+//! help of [`prompt`] and [`tool`].
 //!
-//! Both formats are read whole each time. A `.jsonl` is appended to, but what is appended changes
-//! what stood before: a message is written again whenever something of it becomes known. Read
-//! whole, every message is given once and as it is now, and the store drops what it was.
+//! Both formats are read as a whole each time. Lines are appended to a `.jsonl`, but they change
+//! earlier ones: a message is written again whenever more of it is known. Read as a whole, every
+//! message is emitted once in its current state, and the store replaces the previous one.
 //!
 //! Deliberately unread: `logs.json` (prompts again), `tool-outputs/`, saved chats and git
 //! checkpoints, which are copies.
 
+mod conversation;
 mod discover;
 pub(crate) mod hook;
-mod log;
 mod prompt;
-mod states;
+mod reader;
 #[cfg(test)]
 mod tests;
 mod tool;
@@ -25,7 +25,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const GEMINI: Adapter = Adapter {
+pub(crate) const GEMINI: Adapter = Adapter {
     flavor: Flavor::Gemini,
     roots: discover::roots,
     claim: |root, relative| {
@@ -41,5 +41,5 @@ pub const GEMINI: Adapter = Adapter {
 
 fn open_reader(source: &Source, _state: Option<&str>) -> Box<dyn LogReader> {
     let location = discover::GeminiLocation::of(&source.path);
-    Box::new(log::GeminiReader::new(location))
+    Box::new(reader::GeminiReader::new(location))
 }

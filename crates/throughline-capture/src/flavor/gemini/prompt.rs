@@ -1,11 +1,11 @@
-//! What of a user's message a person typed.
+//! Extracts what a person typed from a user message.
 
 use memory::{Block, Boundary, Origin};
 
 use super::wire::Message;
-use crate::flavor::parts::GeminiPart;
+use crate::flavor::gemini_content::GeminiPart;
 
-/// How the program's own messages begin.
+/// The beginnings of Gemini CLI's own messages.
 const HARNESS_PREFIXES: &[&str] = &[
     "<session_context>",
     "This is the Gemini CLI. We are setting up the context",
@@ -17,16 +17,16 @@ const HARNESS_PREFIXES: &[&str] = &[
     HOOK_BEGIN,
 ];
 
-/// What hooks said stands between these.
+/// The markers around the context of hooks.
 const HOOK_BEGIN: &str = "<hook_context>";
 const HOOK_END: &str = "</hook_context>";
 
-/// The texts between these are files that a prompt names with `@`.
+/// The markers around the files that a prompt names with `@`.
 const FILES_BEGIN: &str = "--- Content from referenced files ---";
 const FILES_END: &str = "--- End of content ---";
 
-/// Returns a user's message as blocks, and who is behind it.
-pub fn read_prompt(message: &Message) -> (Vec<Block>, Origin) {
+/// Returns the blocks of a user message and its origin.
+pub(crate) fn read_prompt(message: &Message) -> (Vec<Block>, Origin) {
     let content = message
         .display_content
         .as_ref()
@@ -49,7 +49,7 @@ pub fn read_prompt(message: &Message) -> (Vec<Block>, Origin) {
     (blocks, origin)
 }
 
-/// Passes over what the program put beside the prompt: files, and what hooks said.
+/// Skips the parts that Gemini CLI adds to a prompt: files and the context of hooks.
 fn typed_parts(parts: &[GeminiPart]) -> impl Iterator<Item = &GeminiPart> {
     let mut in_files = false;
     parts.iter().filter(move |part| {
@@ -62,7 +62,8 @@ fn typed_parts(parts: &[GeminiPart]) -> impl Iterator<Item = &GeminiPart> {
     })
 }
 
-/// What a hook said at the start of a session stands before the first prompt, in one text with it.
+/// Returns a text after the context of a session's start, which precedes the first prompt in the
+/// same text.
 fn after_hook_context(text: &str) -> &str {
     let said = text.strip_prefix(HOOK_BEGIN);
     let rest = said.and_then(|said| said.split_once(HOOK_END));
@@ -81,8 +82,8 @@ fn strip_hook_context(block: Block) -> Block {
     }
 }
 
-/// Says who is behind an answer: the program answers the summary of a compaction itself.
-pub fn answer_origin(blocks: &[Block]) -> Origin {
+/// Returns the origin of an answer: Gemini CLI itself answers the summary of a compaction.
+pub(crate) fn answer_origin(blocks: &[Block]) -> Origin {
     match blocks {
         [Block::Text(text)] if text == "Got it. Thanks for the additional context!" => {
             Origin::Harness
@@ -92,14 +93,14 @@ pub fn answer_origin(blocks: &[Block]) -> Origin {
 }
 
 /// Returns the folder that the session's first message names.
-pub fn workspace(text: &str) -> Option<&str> {
+pub(crate) fn workspace(text: &str) -> Option<&str> {
     let (_, list) = text.split_once("**Workspace Directories:**")?;
     let first = list.trim_start().lines().next()?;
     Some(first.strip_prefix("- ")?.trim()).filter(|path| !path.is_empty())
 }
 
-/// A prompt becomes a title by its first line.
-pub fn title(blocks: &[Block]) -> Option<String> {
+/// Returns the first line of a prompt as a title.
+pub(crate) fn title(blocks: &[Block]) -> Option<String> {
     const TITLE_CHARS_MAX: usize = 200;
     let text = blocks.iter().find_map(|block| match block {
         Block::Text(text) => Some(text),
@@ -123,7 +124,8 @@ mod tests {
     fn files_and_hooks_are_not_the_prompt() {
         check(
             r#"{"content":[{"text":"see @a"},{"text":"\n--- Content from referenced files ---"},
-                {"text":"\nContent from @a:\n"},{"text":"secret"},{"text":"\n--- End of content ---"},
+                {"text":"\nContent from @a:\n"},{"text":"secret"},
+                {"text":"\n--- End of content ---"},
                 {"text":"<hook_context>remember</hook_context>"}]}"#,
             r#"Human [Text("see @a")]"#,
         );
@@ -149,7 +151,11 @@ mod tests {
         );
         check(
             r#"{"content":[{"text":"<state_snapshot>goal</state_snapshot>"}]}"#,
-            r#"Harness [Boundary(Boundary { trigger: None, tokens_before: None, last: None, tools: [], preserved: None }), Summary("<state_snapshot>goal</state_snapshot>")]"#,
+            concat!(
+                r#"Harness [Boundary(Boundary { trigger: None, tokens_before: None, last: None, "#,
+                r#"tools: [], preserved: None }), Summary("<state_snapshot>goal</state_snapshot>"#,
+                r#"")]"#,
+            ),
         );
     }
 

@@ -1,14 +1,14 @@
-//! Tool calls, which a message holds with their results.
+//! Reads tool calls, which a message contains with their results.
 
 use memory::command::CallFiles;
 use memory::{CallId, FileModification, ToolResult, ToolUse};
 
 use super::wire::ToolCall;
-use crate::flavor::parts::{self, GeminiContent, ToolAnswer};
+use crate::flavor::gemini_content::{self, GeminiContent, ToolAnswer};
 use crate::tools;
 
 impl ToolCall {
-    pub fn tool_use(&self) -> ToolUse {
+    pub(crate) fn tool_use(&self) -> ToolUse {
         let input = self.args.as_ref().map_or("{}", |args| args.get());
         ToolUse {
             call: CallId::new(&*self.id),
@@ -18,8 +18,8 @@ impl ToolCall {
         }
     }
 
-    /// Returns the result, once there is one.
-    pub fn tool_result(&self) -> Option<ToolResult> {
+    /// Returns the result if there is one yet.
+    pub(crate) fn tool_result(&self) -> Option<ToolResult> {
         let call = self.tool_use();
         let failed = matches!(&*self.status, "error" | "cancelled");
         let finished = failed || self.status == "success" || self.result.is_some();
@@ -47,7 +47,7 @@ impl ToolCall {
 
     fn answer(&self) -> ToolAnswer {
         let result = self.result.as_ref();
-        // The answers of calls that were made together may stand in each of them.
+        // Each of several parallel calls may contain the results of all of them.
         let mut responses = result.into_iter().flat_map(GeminiContent::responses);
         let own = responses
             .clone()
@@ -67,7 +67,8 @@ impl ToolCall {
 
     fn changes(&self, call: &ToolUse) -> Vec<FileModification> {
         let shown = self.result_display.as_ref();
-        match shown.and_then(|shown| parts::displayed_change(shown, call.path.as_deref())) {
+        match shown.and_then(|shown| gemini_content::displayed_change(shown, call.path.as_deref()))
+        {
             Some(change) => vec![change],
             None => tools::file_changes(&call.tool, &call.input),
         }

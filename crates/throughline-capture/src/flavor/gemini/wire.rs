@@ -1,16 +1,16 @@
-//! Gemini CLI's JSON, as it is written.
+//! Mirrors Gemini CLI's JSON.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::flavor::parts::GeminiContent;
+use crate::flavor::gemini_content::GeminiContent;
 use crate::json;
 use crate::time::Time;
 
-/// What tells the records of a `.jsonl` apart.
+/// The fields that tell the records of a `.jsonl` apart.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Mark {
+pub(crate) struct Mark {
     #[serde(rename = "$rewindTo")]
     pub rewind_to: Option<Box<RawValue>>,
     #[serde(rename = "$set")]
@@ -21,7 +21,7 @@ pub struct Mark {
 /// A session's header, a change to it, or a whole `.json`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Session {
+pub(crate) struct Session {
     #[serde(deserialize_with = "json::or_default")]
     pub session_id: Option<String>,
     #[serde(alias = "start_time")]
@@ -39,7 +39,7 @@ pub struct Session {
 
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Message {
+pub(crate) struct Message {
     #[serde(deserialize_with = "json::or_default")]
     pub id: Option<String>,
     #[serde(alias = "ts")]
@@ -48,7 +48,7 @@ pub struct Message {
     pub kind: String,
     #[serde(alias = "parts")]
     pub content: GeminiContent,
-    /// What the user typed, where the content holds more than that.
+    /// The typed text, if the content contains more.
     pub display_content: Option<GeminiContent>,
     #[serde(deserialize_with = "json::or_default")]
     pub model: Option<String>,
@@ -62,17 +62,17 @@ pub struct Message {
 
 #[derive(Deserialize, Default, Debug)]
 #[serde(default)]
-pub struct Thought {
+pub(crate) struct Thought {
     #[serde(deserialize_with = "json::or_default")]
     pub subject: String,
     #[serde(deserialize_with = "json::or_default")]
     pub description: String,
 }
 
-/// As the API counts: the prompt includes what was cached, the output excludes thoughts.
+/// Token counts of the API: the prompt includes cache reads, the output excludes reasoning.
 #[derive(Deserialize, Default, Debug, Clone, Copy)]
 #[serde(default)]
-pub struct Tokens {
+pub(crate) struct Tokens {
     #[serde(deserialize_with = "json::or_default")]
     pub input: u64,
     #[serde(deserialize_with = "json::or_default")]
@@ -87,7 +87,7 @@ pub struct Tokens {
 
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ToolCall {
+pub(crate) struct ToolCall {
     #[serde(deserialize_with = "json::or_default")]
     pub id: String,
     #[serde(deserialize_with = "json::or_default")]

@@ -1,8 +1,8 @@
-//! `sessions.db`: the sessions that were written since the last reading.
+//! Reads `sessions.db`: the sessions that changed since the last sweep.
 //!
-//! Rows of messages are only ever added; a conversation that is written anew gets new rows. So the
-//! number of the last row tells what is new, and its session is read from its start, since names
-//! and joins depend on what came before.
+//! Message rows are only added; a rewritten conversation gets new rows. So the last row id tells
+//! what is new. The session of a new row is read from its start, because ids and joined results
+//! depend on earlier messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use store::foreign::{ForeignDatabase, ForeignRow};
 
-use super::talk::{GooseConversation, GooseMessage, GooseMessageKind};
+use super::conversation::{GooseConversation, GooseMessage, GooseMessageKind};
 use super::wire::{Content, ModelConfig, Visibility};
 use crate::adapter::{load_state, save_state};
 use crate::{ParseOutput, SkipReason, SkippedLine, rows, time};
@@ -21,13 +21,13 @@ use crate::{ParseOutput, SkipReason, SkippedLine, rows, time};
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct GooseDatabaseState {
-    /// The newest row of a message.
+    /// The last row id of a message.
     row: i64,
-    /// When a session was last changed, as the database writes it.
+    /// The time of the last change of a session, in the database's format.
     updated: String,
 }
 
-pub fn read_rows(
+pub(crate) fn read_rows(
     database: &ForeignDatabase,
     state: Option<&str>,
     out: &mut ParseOutput,
@@ -74,7 +74,7 @@ fn read_new(
     Ok(())
 }
 
-/// Emits what is known of a session, and returns who prompts in it.
+/// Emits a session and returns who writes its prompts.
 fn emit_session(
     database: &ForeignDatabase,
     id: &str,
@@ -146,12 +146,12 @@ fn patch(session: &SessionId, row: &ForeignRow<'_, '_>) -> SessionPatch {
     }
 }
 
-/// Names that Goose gives before a model has thought of one.
-pub fn is_placeholder(name: &str) -> bool {
+/// Says whether a name is Goose's placeholder for a session without a title.
+pub(crate) fn is_placeholder(name: &str) -> bool {
     name == "CLI Session" || name.starts_with("New session") || name.starts_with("New Chat")
 }
 
-/// Goose keeps sums only; what it calls input includes what came from the cache.
+/// Returns the totals of a session; Goose's input includes cache reads.
 fn usage(patch: &SessionPatch, row: &ForeignRow<'_, '_>) -> Option<UsageEntry> {
     let count = |sum: usize, last: usize| {
         let number = row.integer(sum).or_else(|| row.integer(last));
@@ -174,7 +174,7 @@ fn usage(patch: &SessionPatch, row: &ForeignRow<'_, '_>) -> Option<UsageEntry> {
     })
 }
 
-/// Reads times as SQLite and as Goose write them.
+/// Parses a time in SQLite's format or in Goose's.
 fn parse_timestamp(text: &str) -> Option<Timestamp> {
     time::parse_iso(text).or_else(|| time::parse_iso(&format!("{}Z", text.replace(' ', "T"))))
 }
@@ -249,7 +249,7 @@ fn emit_messages(
         if message.row > since {
             out.entries.extend(told.map(LogEntry::Message));
         } else {
-            // It was counted when it was new.
+            // Unknown content was counted when the message was new.
             out.unknown_kinds = known;
         }
     }
@@ -257,7 +257,7 @@ fn emit_messages(
 }
 
 impl GooseMessageRow {
-    /// Goose tells the model what the message before this one is, always beginning alike.
+    /// Says whether this message announces to the model that the one before is a summary.
     fn announces_summary(&self) -> bool {
         let first = |content: Vec<Content<'_>>| content.into_iter().next()?.text.0;
         let text = serde_json::from_str::<Vec<Content<'_>>>(&self.content)

@@ -1,23 +1,23 @@
-//! `<name>.jsonl`: a session of the releases before the database. The first line tells of the
-//! session, each other is a message.
+//! Reads `<name>.jsonl`, a session of the releases before the database. The first line describes
+//! the session, each other line is a message.
 
 use memory::{Flavor, LogEntry, Origin, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use memory::{Usage, UsageEntry};
 
-use super::talk::{GooseConversation, GooseMessage, GooseMessageKind};
+use super::conversation::{GooseConversation, GooseMessage, GooseMessageKind};
 use super::{database, wire};
 use crate::adapter::{load_state, save_state};
 use crate::json::Lenient;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 #[derive(Debug)]
-pub struct GooseLegacyReader {
+pub(crate) struct GooseLegacyReader {
     session: SessionId,
     talk: GooseConversation,
 }
 
 impl GooseLegacyReader {
-    pub fn new(source: &Source, state: Option<&str>) -> Self {
+    pub(crate) fn new(source: &Source, state: Option<&str>) -> Self {
         let name = source
             .path
             .file_stem()
@@ -78,7 +78,7 @@ impl GooseLegacyReader {
             } else {
                 SessionKind::Main
             }),
-            // The database has the later name of a session that was taken over.
+            // The database has a later name if the session was migrated.
             title: title.map(|text| Title {
                 text,
                 rank: TitleRank::Summary,

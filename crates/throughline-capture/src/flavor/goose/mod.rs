@@ -1,14 +1,14 @@
 //! Goose.
 //!
-//! All sessions are in one SQLite file, which [`database`] reads; [`legacy`] reads the files that
-//! were before it, which Goose takes over once and leaves behind. [`talk`] reduces the messages
-//! that [`wire`] mirrors.
+//! All sessions are in one SQLite file, which [`database`] reads; [`legacy`] reads the files of
+//! older releases, which Goose migrates once and leaves behind. [`conversation`] turns the messages
+//! that [`wire`] mirrors into entries.
 //!
-//! Deliberately unread: recipes and the data of extensions, and backups of the database.
+//! Deliberately unread: recipes, the data of extensions, and backups of the database.
 
+mod conversation;
 mod database;
 mod legacy;
-mod talk;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -19,7 +19,7 @@ use memory::Flavor;
 
 use crate::{Adapter, AgentEnv, SourceFormat};
 
-pub const GOOSE: Adapter = Adapter {
+pub(crate) const GOOSE: Adapter = Adapter {
     flavor: Flavor::Goose,
     roots,
     claim,

@@ -1,5 +1,5 @@
-//! Goose's JSON, as far as it is read: a message's content is the same in the database and in the
-//! files that were before it.
+//! Mirrors Goose's JSON, as far as it is read. The content of a message is the same in the database
+//! and in older files.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 use crate::json::Lenient;
 use crate::time::Time;
 
-/// A line of a file. The first tells of the session instead.
+/// A line of a file; the first one describes the session.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     pub role: Lenient<String>,
     pub created: Time,
     #[serde(borrow)]
@@ -28,14 +28,14 @@ pub struct Line<'a> {
 
 #[derive(Clone, Copy, Debug, Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Visibility {
+pub(crate) struct Visibility {
     pub user_visible: Lenient<bool>,
 }
 
 /// A part of a message.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Content<'a> {
+pub(crate) struct Content<'a> {
     #[serde(rename = "type")]
     pub kind: Lenient<String>,
     pub text: Lenient<String>,
@@ -49,10 +49,10 @@ pub struct Content<'a> {
     pub data: Lenient<String>,
 }
 
-/// What came of asking a model or a tool.
+/// The outcome of a request to a model or a tool.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Outcome<'a> {
+pub(crate) struct Outcome<'a> {
     #[serde(borrow)]
     pub value: Option<&'a RawValue>,
     pub error: Lenient<String>,
@@ -60,16 +60,16 @@ pub struct Outcome<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Call<'a> {
+pub(crate) struct Call<'a> {
     pub name: Lenient<String>,
     #[serde(borrow)]
     pub arguments: Option<&'a RawValue>,
 }
 
-/// A tool's answer.
+/// A tool's result.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub content: Lenient<Vec<Piece>>,
     #[serde(alias = "isError")]
     pub is_error: Lenient<bool>,
@@ -77,19 +77,19 @@ pub struct Answer {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Piece {
+pub(crate) struct Piece {
     pub text: Lenient<String>,
     pub resource: Lenient<Resource>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Resource {
+pub(crate) struct Resource {
     pub text: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct ModelConfig {
+pub(crate) struct ModelConfig {
     pub model_name: Lenient<String>,
 }

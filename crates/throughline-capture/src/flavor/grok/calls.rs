@@ -1,20 +1,25 @@
-//! Tool calls, from their announcement to their result. A call is told in many lines: we emit it
-//! once when its arguments are known, and its result once.
+//! Follows tool calls from their announcement to their result. Many lines describe one call; the
+//! call is emitted once when its arguments are known, and its result once.
 
 use std::collections::VecDeque;
 
 use memory::{Block, CallId, Origin, Role, ToolUse};
 
-use super::pending::GrokPosition;
+use super::pending_message::GrokPosition;
 use super::session::{AnnouncedCall, GrokSession};
 use super::wire::Tool;
 use crate::ParseOutput;
 
-/// How many calls are remembered that have no arguments yet, or whose result was read already.
+/// How many calls are remembered that have no arguments yet, or whose result has been read.
 const REMEMBERED_MAX: usize = 32;
 
 impl GrokSession {
-    pub fn read_call(&mut self, tool: &Tool<'_>, mark: &GrokPosition, out: &mut ParseOutput) {
+    pub(crate) fn read_call(
+        &mut self,
+        tool: &Tool<'_>,
+        mark: &GrokPosition,
+        out: &mut ParseOutput,
+    ) {
         let call = tool.call();
         if tool.input().is_some() {
             self.emit_call(call, mark, out);
@@ -29,15 +34,15 @@ impl GrokSession {
         self.read_call_update(tool, mark, out);
     }
 
-    /// Says whether an update of a call tells something that is not yet known.
-    pub fn is_news(&self, tool: &Tool<'_>) -> bool {
+    /// Says whether an update of a call contains something new.
+    pub(crate) fn is_news(&self, tool: &Tool<'_>) -> bool {
         let known = |call: &CallId| call.as_str() == tool.tool_call_id;
         let finishes = tool.is_finished() && !self.state.finished.iter().any(known);
         let opens = tool.input().is_some() && self.announced_index(tool).is_some();
         finishes || opens
     }
 
-    pub fn read_call_update(
+    pub(crate) fn read_call_update(
         &mut self,
         tool: &Tool<'_>,
         mark: &GrokPosition,
@@ -76,8 +81,8 @@ impl GrokSession {
         let changes = result.changes.clone();
         self.state.calls.close(&mut result);
         if !result.is_error {
-            // What the call intended is forgotten between sweeps; what the result itself reports
-            // is the same wherever the log is cut.
+            // The changes that the call announced are not kept between sweeps; those that the
+            // result reports do not depend on where a sweep ended.
             result.changes = changes;
         }
         let tool = (Role::User, Origin::Tool);

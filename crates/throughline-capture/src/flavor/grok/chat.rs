@@ -1,7 +1,7 @@
-//! `chat_history.jsonl`: the conversation as it is sent to the model, in its two formats.
+//! Reads `chat_history.jsonl`: the conversation as it is sent to the model, in its two formats.
 //!
-//! It is derived from the log and rewritten at will, and has neither times nor ids, so it is read
-//! only where there is no log: old sessions and copies.
+//! Grok derives it from the log and rewrites it, without times and ids, so it is read only where
+//! there is no log: in old sessions and copies.
 
 use memory::{
     Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, Origin, Role, SessionId,
@@ -10,7 +10,7 @@ use memory::{
 use serde_json::value::RawValue;
 
 use super::discover::GrokLocation;
-use super::pending::block;
+use super::pending_message::block;
 use super::prompt;
 use super::session::block_key;
 use super::wire::{BackendCall, ChatCall, ChatLine, Content};
@@ -18,18 +18,18 @@ use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct GrokChatReader {
+pub(crate) struct GrokChatReader {
     location: GrokLocation,
     chain: IdChain,
     calls: OpenCalls,
-    /// Thoughts that the assistant's next line belongs to, and the line of the last of them.
+    /// Reasoning that belongs to the assistant's next line, and the line of its last part.
     thoughts: Vec<Block>,
     thought_at: u64,
     introduced: bool,
 }
 
 impl GrokChatReader {
-    pub fn new(location: GrokLocation) -> Self {
+    pub(crate) fn new(location: GrokLocation) -> Self {
         Self {
             location,
             chain: IdChain::default(),
@@ -91,7 +91,8 @@ impl GrokChatReader {
             origin = Origin::Harness;
         }
         if let Some(index) = line.prompt_index {
-            // A compaction rewrites what stands before; the turns it keeps must keep their names.
+            // A compaction rewrites earlier lines; the ids of the turns it keeps must not depend on
+            // them.
             self.chain = IdChain::default();
             self.chain.link(&["prompt", &index.to_string()]);
         }
@@ -150,7 +151,7 @@ impl GrokChatReader {
         self.emit_message(number, Role::User, Origin::Tool, result, None, out);
     }
 
-    /// Emits thoughts that led to no words.
+    /// Emits reasoning that no answer followed.
     fn flush_thoughts(&mut self, out: &mut ParseOutput) {
         let thoughts = std::mem::take(&mut self.thoughts);
         self.emit_message(
@@ -214,7 +215,7 @@ impl LogReader for GrokChatReader {
     }
 }
 
-/// Returns the blocks of a content that is text or a list.
+/// Returns the blocks of a content, which is a text or a list.
 fn blocks(content: Option<&RawValue>) -> serde_json::Result<Vec<Block>> {
     let Some(content) = content else {
         return Ok(Vec::new());
@@ -257,7 +258,7 @@ fn backend_call(call: &BackendCall<'_>) -> ToolUse {
     }
 }
 
-/// Commands answer the model with their exit code on the first line.
+/// Returns the exit code that Grok puts on the first line of a command's output.
 fn exit_code(content: &str) -> Option<i64> {
     let (code, _) = content.strip_prefix("exit: ")?.split_once('\n')?;
     code.trim().parse().ok()

@@ -1,36 +1,34 @@
-//! Where Grok keeps its sessions, and what the names of files and folders tell.
+//! Finds Grok's sessions.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::summary;
+use crate::flavor::names::{file_name, is_uuid, percent_decode};
 use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folder of all sessions.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places
-        .folder_variable("GROK_HOME")
-        .unwrap_or_else(|| places.home.join(".grok"));
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env.folder_or_home("GROK_HOME", ".grok");
     vec![home.join("sessions")]
 }
 
-/// The files of a session that are read.
+/// The kinds of files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrokFile {
+pub(crate) enum GrokFile {
     Updates,
     Chat,
     Summary,
-    /// What a session keeps of a subagent it started.
+    /// A session's record of a subagent it started.
     Subagent,
 }
 
 impl GrokFile {
-    /// Returns what the file at `path` is to a session, if anything.
+    /// Returns the kind of the file at `path`, if it is one of a session's.
     ///
-    /// Only the path's end counts, so it does not matter whether a root is Grok's home, its
-    /// `sessions`, or any folder that session directories were copied to.
-    pub fn at(path: &Path) -> Option<Self> {
+    /// Only the end of the path counts, so a root may be Grok's home, its `sessions`, or any folder
+    /// that session directories were copied to.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
         let session = path.parent()?;
         match path.file_name()?.to_str()? {
             "updates.jsonl" => Some(Self::Updates),
@@ -39,14 +37,14 @@ impl GrokFile {
             "chat_history.jsonl" => Some(Self::Chat),
             // Many programs write a file of this name.
             "summary.json" if is_session(session) => Some(Self::Summary),
-            "meta.json" if name(session.parent()?) == "subagents" => Some(Self::Subagent),
+            "meta.json" if file_name(session.parent()?) == "subagents" => Some(Self::Subagent),
             _ => None,
         }
     }
 
-    /// Returns how to read a file that is known to be Grok's, whatever it is called.
-    pub fn named(path: &Path, format: SourceFormat) -> Self {
-        let name = name(path);
+    /// Returns the kind of a file that is known to be Grok's, whatever its name.
+    pub(crate) fn named(path: &Path, format: SourceFormat) -> Self {
+        let name = file_name(path);
         if name.ends_with("chat_history.jsonl") {
             Self::Chat
         } else if name.ends_with("summary.json") {
@@ -60,7 +58,7 @@ impl GrokFile {
         }
     }
 
-    pub fn format(self) -> SourceFormat {
+    pub(crate) fn format(self) -> SourceFormat {
         match self {
             Self::Updates => SourceFormat::Lines,
             // The history is rewritten when the session is compacted or rewound.
@@ -69,8 +67,8 @@ impl GrokFile {
     }
 }
 
-/// Says whether a text of unknown origin starts like one of the files.
-pub fn recognises(head: &str) -> bool {
+/// Says whether a text starts like one of these files.
+pub(crate) fn recognises(head: &str) -> bool {
     let has = |key: &str| head.contains(key);
     let update = has("\"sessionUpdate\"") && has("\"sessionId\"");
     let chat = head.starts_with(r#"{"type":"system","content":""#) && !has("\"uuid\"");
@@ -78,25 +76,25 @@ pub fn recognises(head: &str) -> bool {
     update || chat || summary
 }
 
-/// What a file's path says of its session.
+/// The session that the path of a file names.
 #[derive(Clone, Debug, Default)]
-pub struct GrokLocation {
-    /// The session's directory is named by its id.
+pub(crate) struct GrokLocation {
+    /// The session's id is the name of its directory.
     pub session: String,
     pub cwd: Option<String>,
-    /// The log lies beside the file, and tells all that the other files tell.
+    /// The log is in the same directory and contains everything that the other files do.
     pub has_log: bool,
-    /// Another session's tool call started this one, so its prompts are a model's.
+    /// Another session started this one with a tool call, so a model wrote its prompts.
     pub is_subagent: bool,
 }
 
 impl GrokLocation {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let Some(directory) = path.parent() else {
             return Self::default();
         };
         Self {
-            session: name(directory).to_owned(),
+            session: file_name(directory).to_owned(),
             cwd: directory.parent().and_then(decode_cwd),
             has_log: directory.join("updates.jsonl").exists(),
             is_subagent: fs::read_to_string(directory.join("summary.json"))
@@ -105,10 +103,10 @@ impl GrokLocation {
     }
 }
 
-/// Returns the working directory that a folder of sessions stands for: its name decoded, or,
-/// where that would have been too long for a name, what its `.cwd` file says.
+/// Returns the working directory of a folder of sessions: its decoded name or, where that would be
+/// too long for a name, the content of its `.cwd` file.
 fn decode_cwd(folder: &Path) -> Option<String> {
-    percent_decode_name(name(folder))
+    percent_decode_name(file_name(folder))
         .filter(|path| is_absolute(path))
         .or_else(|| {
             let path = fs::read_to_string(folder.join(".cwd")).ok()?;
@@ -121,53 +119,22 @@ fn is_absolute(path: &str) -> bool {
     drive || path.starts_with(['/', '\\'])
 }
 
-/// Decodes `%2F` and its like.
 fn percent_decode_name(name: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let code = || std::str::from_utf8(tail.get(..2)?).ok();
-        match (
-            first,
-            code().and_then(|code| u8::from_str_radix(code, 16).ok()),
-        ) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8(bytes).ok()
+    String::from_utf8(percent_decode(name)).ok()
 }
 
-/// Says whether a directory is a session's: by its own name, or by the name of the folder it
-/// lies in, since ids may be chosen freely.
+/// Says whether a directory is a session's, by its own name or by that of its parent, because users
+/// may choose session ids.
 fn is_session(directory: &Path) -> bool {
-    is_uuid(name(directory)) || directory.parent().is_some_and(is_workspace)
+    is_uuid(file_name(directory)) || directory.parent().is_some_and(is_workspace)
 }
 
 fn is_workspace(folder: &Path) -> bool {
-    let encoded = percent_decode_name(name(folder)).is_some_and(|path| is_absolute(&path));
+    let encoded = percent_decode_name(file_name(folder)).is_some_and(|path| is_absolute(&path));
     encoded
         || folder
             .parent()
-            .is_some_and(|parent| name(parent) == "sessions")
-}
-
-fn is_uuid(name: &str) -> bool {
-    name.len() == 36
-        && name.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+            .is_some_and(|parent| file_name(parent) == "sessions")
 }
 
 #[cfg(test)]
@@ -227,13 +194,13 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places), [PathBuf::from("/h/.grok/sessions")]);
-        places.variables.insert("GROK_HOME".into(), "/g".into());
-        assert_eq!(roots(&places), [PathBuf::from("/g/sessions")]);
+        assert_eq!(roots(&env), [PathBuf::from("/h/.grok/sessions")]);
+        env.variables.insert("GROK_HOME".into(), "/g".into());
+        assert_eq!(roots(&env), [PathBuf::from("/g/sessions")]);
     }
 
     #[test]

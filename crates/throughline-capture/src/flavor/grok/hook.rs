@@ -1,7 +1,7 @@
-//! Grok's hooks: every field twice, in Claude Code's spelling and in its own.
+//! Grok's hooks: every field twice, in Claude Code's spelling and in Grok's.
 //!
-//! What is answered reaches its model at tool calls only. `Stop` comes twice: at the end of a turn, and
-//! when the program ends.
+//! Only answers to tool calls reach the model. `Stop` comes twice: at the end of a turn and when
+//! the program ends.
 
 use memory::Flavor;
 
@@ -9,7 +9,7 @@ use crate::flavor::claude;
 use crate::hook::{Dialect, HookEvent, HookHints, HookKind, HookPayload, NotesCarrier};
 
 #[derive(Debug)]
-pub struct GrokHooks;
+pub(crate) struct GrokHooks;
 
 impl Dialect for GrokHooks {
     fn flavor(&self) -> Flavor {

@@ -1,21 +1,22 @@
 //! Grok CLI (xAI's Grok Build).
 //!
-//! A session is a directory: `sessions/<encoded cwd>/<session id>/`. [`discover`] finds it,
-//! [`updates`] reads its log `updates.jsonl`: [`pending`] joins the chunks of a message, [`calls`]
-//! the lines of a tool call, [`news`] reads the small updates, and [`session`] keeps what they must
-//! know of each other. [`chat`] reads `chat_history.jsonl` where there is no log, [`summary`] what
-//! the other files say of the session. [`prompt`], [`tool`] and [`usage`] reduce what [`wire`]
-//! mirrors of their JSON.
+//! A session is a directory: `sessions/<encoded cwd>/<session id>/`. [`discover`] finds it and
+//! [`updates`] reads its log `updates.jsonl`: [`pending_message`] joins the chunks of a message,
+//! [`calls`] the lines of a tool call, [`notices`] reads the small updates, and [`session`] is the
+//! state that they share. [`chat`] reads `chat_history.jsonl` where there is no log, and
+//! [`summary`] what the other files say about the session. [`prompt`], [`tool`] and [`usage`] parse
+//! what [`wire`] mirrors.
 //!
-//! Deliberately unread: `events.jsonl`, `signals.json` and `usage.json` (timings and sums of what
-//! the log says), checkpoints and segments (copies), and `grok.db`, which is another program's.
+//! Deliberately unread: `events.jsonl`, `signals.json` and `usage.json` (timings and totals of what
+//! the log contains), checkpoints and segments (copies), and `grok.db`, which belongs to another
+//! program.
 
 mod calls;
 mod chat;
 mod discover;
 pub(crate) mod hook;
-mod news;
-mod pending;
+mod notices;
+mod pending_message;
 mod prompt;
 mod session;
 mod summary;
@@ -31,7 +32,7 @@ use memory::Flavor;
 use self::discover::{GrokFile, GrokLocation};
 use crate::{Adapter, LogReader, Source};
 
-pub const GROK: Adapter = Adapter {
+pub(crate) const GROK: Adapter = Adapter {
     flavor: Flavor::Grok,
     roots: discover::roots,
     claim: |root, relative| GrokFile::at(&root.join(relative)).map(GrokFile::format),

@@ -1,11 +1,12 @@
-//! A person's words and the program's, both in messages of the user's role.
+//! Tells a person's words from Grok's own texts in messages of the user's role.
 
 use memory::{Block, Origin};
 
-/// The steer that a person gives while the model works; every other reason is the program's.
+/// The reason for a message that a person sends while the model works; Grok itself sends the
+/// messages with any other reason.
 const INTERJECTION: &str = "interjection";
 
-/// How the texts begin that the program writes without saying so.
+/// The beginnings of Grok's own texts that have no reason.
 const HARNESS_PREFIXES: &[&str] = &[
     "<user_info>",
     "<system-reminder>",
@@ -24,12 +25,11 @@ const HARNESS_PREFIXES: &[&str] = &[
 const QUERY: &str = "<user_query>";
 const QUERY_END: &str = "</user_query>";
 
-/// How the summary begins that stands for what was compacted away.
+/// The beginning of the summary that replaces a compacted conversation.
 const SUMMARY_PREFIX: &str = "This session is being continued from a previous conversation";
 
-/// Says who is behind the blocks of a user's message, and takes the person's words out of the
-/// envelopes.
-pub fn unwrap_prompt(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) -> Origin {
+/// Returns the origin of a user message, and reduces its blocks to the person's words.
+pub(crate) fn unwrap_prompt(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) -> Origin {
     if let Some(Block::Text(text)) = blocks.first()
         && text.starts_with(SUMMARY_PREFIX)
     {
@@ -54,14 +54,14 @@ pub fn unwrap_prompt(blocks: &mut Vec<Block>, synthetic_reason: Option<&str>) ->
     Origin::Human
 }
 
-/// Returns what a person said in a text, if anything.
+/// Returns a person's words in a text, if there are any.
 fn typed_text(text: &str) -> Option<&str> {
     let begin = text.trim_start();
     let enveloped = HARNESS_PREFIXES
         .iter()
         .any(|envelope| begin.starts_with(envelope));
-    // A person may speak of the marks too: they count only where the program puts them, and the
-    // last one closes.
+    // A person may write about these tags, so they count only where Grok puts them, and the last
+    // one closes.
     if enveloped || begin.starts_with(QUERY) {
         let (_, query) = begin.split_once(QUERY)?;
         let query = query

@@ -1,4 +1,4 @@
-//! A session while its log is read: what the next reader must know, and how entries are named.
+//! The state of a session while its log is read, and how it makes entries.
 
 use std::collections::VecDeque;
 
@@ -9,56 +9,56 @@ use memory::{
 use serde::{Deserialize, Serialize};
 
 use super::discover::GrokLocation;
-use super::pending::{GrokPosition, GrokSpeaker, PendingMessage};
+use super::pending_message::{GrokPosition, GrokSpeaker, PendingMessage};
 use super::prompt;
 use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
 #[derive(Debug)]
-pub struct GrokSession {
+pub(crate) struct GrokSession {
     pub location: GrokLocation,
     pub state: GrokReaderState,
 }
 
-/// What the next reader must know.
+/// The state that the next reader of the log needs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct GrokReaderState {
-    /// The session whose directory has been told.
+pub(crate) struct GrokReaderState {
+    /// The session whose folder has been emitted.
     introduced: Option<String>,
     model: Option<String>,
     chain: IdChain,
     pub calls: OpenCalls,
     pub announced: VecDeque<AnnouncedCall>,
-    /// Calls whose result was read; later news of them repeats it.
+    /// Calls whose result has been read; later updates repeat it.
     pub finished: VecDeque<CallId>,
     pub compaction: CompactionProgress,
 }
 
-/// A call seen without its arguments, and what its first line said of it.
+/// A call whose arguments have not come yet.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct AnnouncedCall {
+pub(crate) struct AnnouncedCall {
     pub call: CallId,
     pub tool: String,
     pub path: Option<String>,
 }
 
-/// How far a compaction has come: its start, its checkpoint and its end are separate lines.
+/// The progress of a compaction, whose start, checkpoint and end are separate lines.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CompactionProgress {
+pub(crate) struct CompactionProgress {
     pub tokens_before: Option<u64>,
-    /// It was started because the context was full.
+    /// The compaction was started because the context was full.
     pub full: bool,
-    /// Its boundary has been told.
+    /// The boundary has been emitted.
     pub told: bool,
 }
 
 impl GrokSession {
-    /// Emits a message that is whole.
-    pub fn emit_pending(&mut self, mut pending: PendingMessage, out: &mut ParseOutput) {
+    /// Emits a complete message.
+    pub(crate) fn emit_pending(&mut self, mut pending: PendingMessage, out: &mut ParseOutput) {
         let (role, origin) = match pending.speaker {
-            // It was written by the model whose tool call started the session.
+            // The model that started the subagent wrote the prompt.
             GrokSpeaker::User if self.location.is_subagent => (Role::User, Origin::Harness),
             GrokSpeaker::User => {
                 let reason = pending.synthetic_reason.as_deref();
@@ -76,8 +76,8 @@ impl GrokSession {
         self.emit_message(&pending.mark, "", role, origin, pending.blocks, out);
     }
 
-    /// Emits a message of one block. `part` tells the messages of one line apart.
-    pub fn emit_block(
+    /// Emits a message of one block. `part` distinguishes the messages of one line.
+    pub(crate) fn emit_block(
         &mut self,
         mark: &GrokPosition,
         part: &str,
@@ -121,8 +121,8 @@ impl GrokSession {
         }
     }
 
-    /// Says of the session what is new: where it works, and with which model.
-    pub fn emit_session_changes(
+    /// Emits the session's folder and model if they are new.
+    pub(crate) fn emit_session_changes(
         &mut self,
         mark: &GrokPosition,
         model: Option<String>,
@@ -147,12 +147,12 @@ impl GrokSession {
     }
 }
 
-pub fn session_id(mark: &GrokPosition) -> SessionId {
+pub(crate) fn session_id(mark: &GrokPosition) -> SessionId {
     SessionId::of(Flavor::Grok, &mark.session)
 }
 
-/// Returns what names a block where the log gives no ids.
-pub fn block_key(block: &Block) -> &str {
+/// Returns the text that a block contributes to an id where the log has none.
+pub(crate) fn block_key(block: &Block) -> &str {
     match block {
         Block::Text(text) | Block::Thinking(text) | Block::Summary(text) | Block::Error(text) => {
             text

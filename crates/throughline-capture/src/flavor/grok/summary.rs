@@ -1,4 +1,5 @@
-//! `summary.json` and `subagents/<child>/meta.json`: what Grok knows of a session as a whole.
+//! Reads `summary.json` and `subagents/<child>/meta.json`: what Grok records about a session as a
+//! whole.
 
 use std::borrow::Cow;
 
@@ -9,12 +10,12 @@ use super::wire;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct GrokSummaryReader {
+pub(crate) struct GrokSummaryReader {
     place: GrokLocation,
 }
 
 impl GrokSummaryReader {
-    pub fn new(place: GrokLocation) -> Self {
+    pub(crate) fn new(place: GrokLocation) -> Self {
         Self { place }
     }
 
@@ -57,7 +58,7 @@ impl LogReader for GrokSummaryReader {
 }
 
 /// Says whether a `summary.json` is a subagent's.
-pub fn is_subagent(summary: &str) -> bool {
+pub(crate) fn is_subagent(summary: &str) -> bool {
     serde_json::from_str::<wire::Summary<'_>>(summary).is_ok_and(|summary| {
         summary.session_kind.as_deref().map(kind) == Some(SessionKind::Subagent)
     })
@@ -88,9 +89,9 @@ fn title(summary: &wire::Summary<'_>) -> Option<Title> {
         .or_else(|| given(&summary.session_summary, TitleRank::Summary))
 }
 
-/// Reads what a session keeps of a subagent; it is the only link between the two.
+/// Reads a session's record of a subagent, the only link between the two.
 #[derive(Debug)]
-pub struct GrokSubagentReader;
+pub(crate) struct GrokSubagentReader;
 
 impl LogReader for GrokSubagentReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
@@ -102,8 +103,8 @@ impl LogReader for GrokSubagentReader {
     }
 }
 
-/// Returns what is said of a subagent's session, whose id is also the subagent's.
-pub fn subagent_patch(subagent: &wire::Subagent<'_>) -> Option<SessionPatch> {
+/// Returns the patch for a subagent's session, whose id is also the subagent's.
+pub(crate) fn subagent_patch(subagent: &wire::Subagent<'_>) -> Option<SessionPatch> {
     let child = subagent
         .child_session_id
         .as_deref()

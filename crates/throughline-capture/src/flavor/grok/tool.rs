@@ -1,4 +1,4 @@
-//! Tool calls and what came of them.
+//! Reads tool calls and their results.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use super::wire::{Output, Part, Tool};
 use crate::tools;
 
 impl Tool<'_> {
-    /// Returns the tool's name: the one the model called, else a word for what it does.
-    pub fn name(&self) -> String {
+    /// Returns the tool's name: the one that the model called, or else a word for its kind.
+    pub(crate) fn name(&self) -> String {
         let named = self
             .meta
             .as_ref()
@@ -22,19 +22,19 @@ impl Tool<'_> {
         name.unwrap_or("tool").to_owned()
     }
 
-    /// Returns the arguments, once they are there.
-    pub fn input(&self) -> Option<&str> {
+    /// Returns the arguments if they have come.
+    pub(crate) fn input(&self) -> Option<&str> {
         self.raw_input
             .map(RawValue::get)
             .filter(|input| *input != "{}")
     }
 
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         matches!(self.status.as_deref(), Some("completed" | "failed"))
     }
 
-    /// Returns the call. One that never tells its arguments has a title that does.
-    pub fn call(&self) -> ToolUse {
+    /// Returns the call. If the arguments never come, the title serves as input.
+    pub(crate) fn call(&self) -> ToolUse {
         let input = self
             .input()
             .or(self.title.as_deref())
@@ -49,7 +49,7 @@ impl Tool<'_> {
         }
     }
 
-    pub fn result(&self) -> ToolResult {
+    pub(crate) fn result(&self) -> ToolResult {
         let output = self.raw_output.map(output).unwrap_or_default();
         let failed = self.status.as_deref() == Some("failed");
         let parts = self.content.as_deref().unwrap_or_default();
@@ -94,14 +94,14 @@ fn change(part: &Part<'_>) -> Option<FileModification> {
     })
 }
 
-/// Reads what we know of a tool's own output. A shape that we do not know says nothing.
+/// Reads the known fields of a tool's own output; an unknown shape yields none.
 fn output(raw: &RawValue) -> Output<'_> {
     serde_json::from_str(raw.get()).unwrap_or_default()
 }
 
-/// Returns a tool's output as text when the log shows none.
+/// Returns a tool's output as text where the log contains no text of it.
 fn output_text(output: &Output<'_>, raw: &RawValue) -> Option<String> {
-    /// What a tool of an MCP server returned.
+    /// The result of an MCP server's tool.
     #[derive(Deserialize)]
     struct Returned<'a> {
         #[serde(borrow, rename = "OkayOutput")]
@@ -143,22 +143,34 @@ mod tests {
     #[test]
     fn output_is_found_wherever_it_is() {
         check(
-            r#"{"toolCallId":"c","status":"completed","content":[{"type":"content","content":{"type":"text","text":"hi"}}]}"#,
+            concat!(
+                r#"{"toolCallId":"c","status":"completed","content":[{"type":"content","content""#,
+                r#":{"type":"text","text":"hi"}}]}"#,
+            ),
             "hi",
             false,
         );
         check(
-            r#"{"toolCallId":"c","status":"completed","rawOutput":{"type":"Bash","output":[104,105],"exit_code":2}}"#,
+            concat!(
+                r#"{"toolCallId":"c","status":"completed","rawOutput":{"type":"Bash","output":[1"#,
+                r#"04,105],"exit_code":2}}"#,
+            ),
             "hi",
             true,
         );
         check(
-            r#"{"toolCallId":"c","status":"completed","rawOutput":{"type":"MCP","output":{"OkayOutput":"hi"}}}"#,
+            concat!(
+                r#"{"toolCallId":"c","status":"completed","rawOutput":{"type":"MCP","output":{"O"#,
+                r#"kayOutput":"hi"}}}"#,
+            ),
             "hi",
             false,
         );
         check(
-            r#"{"toolCallId":"c","status":"failed","rawOutput":{"type":"MCP","output":{"ErrorOutput":"no"}}}"#,
+            concat!(
+                r#"{"toolCallId":"c","status":"failed","rawOutput":{"type":"MCP","output":{"Erro"#,
+                r#"rOutput":"no"}}}"#,
+            ),
             "type: MCP\noutput:\n  ErrorOutput: no",
             true,
         );

@@ -1,30 +1,30 @@
-//! `updates.jsonl`: the log of a session, as notifications of the agent protocol.
+//! Reads `updates.jsonl`: the log of a session, as notifications of the agent protocol.
 //!
-//! Messages arrive in chunks. Nothing of a message is emitted before it is whole, and nothing
-//! else is noted while one is pending: so the state at the end of the input is also the state at
-//! the pending message's first chunk, where the next reader starts.
+//! Messages arrive in chunks. A message is emitted only when it is complete, and nothing else
+//! changes the state while one is pending. So the state at the end of the input is also the state
+//! at the pending message's first chunk, where the next reader starts.
 
 use memory::{ApiId, LogEntry, TitleRank};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::discover::GrokLocation;
-use super::pending::{GrokPosition, GrokSpeaker, PendingMessage};
+use super::pending_message::{GrokPosition, GrokSpeaker, PendingMessage};
 use super::session::{GrokSession, session_id};
 use super::wire::{self, Chunk, Kind, Meta, TurnCompleted};
-use super::{news, summary, usage};
+use super::{notices, summary, usage};
 use crate::adapter::{load_state, save_state};
 use crate::time::Time;
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, lines};
 
 #[derive(Debug)]
-pub struct GrokLogReader {
+pub(crate) struct GrokLogReader {
     session: GrokSession,
     pending: Option<PendingMessage>,
 }
 
 impl GrokLogReader {
-    pub fn new(place: GrokLocation, state: Option<&str>) -> Self {
+    pub(crate) fn new(place: GrokLocation, state: Option<&str>) -> Self {
         Self {
             session: GrokSession {
                 location: place,
@@ -34,8 +34,8 @@ impl GrokLogReader {
         }
     }
 
-    /// Reads a line. It parses all it needs before it changes anything, since a line that cannot
-    /// be parsed is mended and read again.
+    /// Reads a line. It parses everything before it changes the state, because a line that fails to
+    /// parse is repaired and read again.
     fn read_update(
         &mut self,
         line: InputLine<'_>,
@@ -82,7 +82,7 @@ impl GrokLogReader {
                 self.flush(out);
                 out.entries.extend(patch.map(LogEntry::Session));
             }
-            kind if news::NOTICE_KINDS.contains(&kind) => {
+            kind if notices::NOTICE_KINDS.contains(&kind) => {
                 let news = read(update)?;
                 let rank = match meta.title_is_manual {
                     Some(true) => TitleRank::Custom,
@@ -91,7 +91,7 @@ impl GrokLogReader {
                 self.flush(out);
                 self.session.read_notice(kind, &news, rank, &mark, out);
             }
-            kind if news::IGNORED_KINDS.contains(&kind) => {}
+            kind if notices::IGNORED_KINDS.contains(&kind) => {}
             kind => out.count_unknown(&format!("update/{kind}")),
         }
         Ok(())
@@ -107,8 +107,8 @@ impl GrokLogReader {
         let at = meta.agent_timestamp_ms.0.or(time.0);
         GrokPosition {
             session: session.unwrap_or(&self.session.location.session).to_owned(),
-            // The number in an event's id starts anew when a session is resumed, so the id alone
-            // would name two entries.
+            // The counter in an event id starts over when a session is resumed, so the id alone is
+            // not unique.
             id: (meta.event_id.as_deref().zip(at))
                 .map(|(id, at)| format!("{id}@{}", at.as_millisecond())),
             api_id: (meta.prompt_id.as_deref().zip(meta.stream_start_ms))
@@ -165,7 +165,7 @@ impl GrokLogReader {
         Ok(())
     }
 
-    /// Emits the message that was being written: it is whole.
+    /// Emits the pending message, which is complete now.
     fn flush(&mut self, out: &mut ParseOutput) {
         if let Some(pending) = self.pending.take() {
             self.session.emit_pending(pending, out);

@@ -1,4 +1,4 @@
-//! What a prompt cost.
+//! Reads the tokens and the cost of a prompt.
 
 use jiff::Timestamp;
 use memory::{SessionId, Usage, UsageEntry};
@@ -6,12 +6,12 @@ use serde_json::value::RawValue;
 
 use super::wire::{Spent, SpentByModel};
 
-/// Grok counts money in ten thousand millionths of a dollar.
+/// Grok's unit of cost is 10⁻¹⁰ dollars.
 const TICKS_PER_USD: f64 = 1e10;
 
-/// Returns the usage of one prompt, for each model apart where the log does so. A bill that is
-/// known to miss something tells its tokens, but no cost.
-pub fn entries(
+/// Returns the usage of one prompt, per model where the log has that. An incomplete bill yields its
+/// tokens but no cost.
+pub(crate) fn entries(
     session: &SessionId,
     prompt: &str,
     at: Option<Timestamp>,
@@ -87,7 +87,10 @@ mod tests {
     #[test]
     fn cached_input_is_counted_once() {
         check(
-            r#"{"inputTokens":100,"outputTokens":5,"cachedReadTokens":60,"cacheCreationTokens":30}"#,
+            concat!(
+                r#"{"inputTokens":100,"outputTokens":5,"cachedReadTokens":60,"cacheCreationToken"#,
+                r#"s":30}"#,
+            ),
             &[("grok:s/p", None, 10, 105)],
         );
         check(

@@ -1,5 +1,5 @@
-//! Grok's JSON, as it is written. Fields of the agent protocol are in camel case, xAI's own in
-//! snake case; both kinds stand in the same log.
+//! Mirrors Grok's JSON. Fields of the agent protocol are in camel case, xAI's own in snake case;
+//! the same log contains both.
 
 mod chat;
 mod summary;
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use self::chat::{BackendCall, ChatCall, ChatLine};
-pub use self::summary::{Subagent, Summary};
+pub(crate) use self::chat::{BackendCall, ChatCall, ChatLine};
+pub(crate) use self::summary::{Subagent, Summary};
 use crate::time::Time;
 
-/// A line of `updates.jsonl`. The oldest have no envelope: they are the bare notification.
+/// A line of `updates.jsonl`. The oldest lines are bare notifications without an envelope.
 #[derive(Deserialize)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     #[serde(default)]
     pub timestamp: Time,
     #[serde(borrow)]
@@ -32,7 +32,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub fn notification(self) -> Notification<'a> {
+    pub(crate) fn notification(self) -> Notification<'a> {
         self.params.unwrap_or(Notification {
             session: self.session,
             update: self.update,
@@ -42,10 +42,10 @@ impl<'a> Line<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Notification<'a> {
+pub(crate) struct Notification<'a> {
     #[serde(borrow, rename = "sessionId")]
     pub session: Option<Cow<'a, str>>,
-    /// Read once its kind is known, so that an unknown kind may have any fields.
+    /// Raw until the kind is known, because an unknown kind may have any fields.
     #[serde(borrow)]
     pub update: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
@@ -54,13 +54,13 @@ pub struct Notification<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Meta<'a> {
+pub(crate) struct Meta<'a> {
     #[serde(borrow)]
     pub event_id: Option<Cow<'a, str>>,
     pub agent_timestamp_ms: Time,
     #[serde(borrow)]
     pub prompt_id: Option<Cow<'a, str>>,
-    /// When the model's response began; all updates that come of one response share it.
+    /// The start of the model's response, which all its updates share.
     pub stream_start_ms: Option<u64>,
     pub is_replay: Option<bool>,
     #[serde(rename = "x.ai/titleIsManual")]
@@ -68,15 +68,15 @@ pub struct Meta<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Kind<'a> {
+pub(crate) struct Kind<'a> {
     #[serde(borrow, rename = "sessionUpdate")]
     pub kind: Cow<'a, str>,
 }
 
-/// A piece of what somebody says.
+/// A chunk of a message.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Chunk<'a> {
+pub(crate) struct Chunk<'a> {
     #[serde(borrow)]
     pub content: Option<Content<'a>>,
     #[serde(borrow)]
@@ -87,7 +87,7 @@ pub struct Chunk<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ChunkMeta<'a> {
+pub(crate) struct ChunkMeta<'a> {
     #[serde(borrow)]
     pub model_id: Option<Cow<'a, str>>,
     pub prompt_index: Option<u64>,
@@ -98,7 +98,7 @@ pub struct ChunkMeta<'a> {
 /// A block of the agent protocol, or of `chat_history.jsonl`, which adds `url`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Content<'a> {
+pub(crate) struct Content<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -114,15 +114,15 @@ pub struct Content<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Resource<'a> {
+pub(crate) struct Resource<'a> {
     #[serde(borrow)]
     pub uri: Option<Cow<'a, str>>,
 }
 
-/// A tool call, or news of one.
+/// A tool call, or an update of one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Tool<'a> {
+pub(crate) struct Tool<'a> {
     #[serde(borrow)]
     pub tool_call_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -144,19 +144,19 @@ pub struct Tool<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct ToolMeta<'a> {
+pub(crate) struct ToolMeta<'a> {
     #[serde(borrow, rename = "x.ai/tool")]
     pub tool: Option<ToolName<'a>>,
 }
 
 #[derive(Deserialize)]
-pub struct ToolName<'a> {
+pub(crate) struct ToolName<'a> {
     #[serde(borrow)]
     pub name: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
-pub struct Location<'a> {
+pub(crate) struct Location<'a> {
     #[serde(borrow)]
     pub path: Cow<'a, str>,
 }
@@ -164,7 +164,7 @@ pub struct Location<'a> {
 /// A part of a tool's result: content, a diff, or a terminal.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(borrow)]
     pub content: Option<Content<'a>>,
     #[serde(borrow)]
@@ -175,10 +175,10 @@ pub struct Part<'a> {
     pub new_text: Option<Cow<'a, str>>,
 }
 
-/// What we know of the tools' own outputs. Every tool has its own shape.
+/// The known fields of tools' own outputs. Every tool has its own shape.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Output<'a> {
+pub(crate) struct Output<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -187,33 +187,34 @@ pub struct Output<'a> {
     pub timed_out: Option<bool>,
     #[serde(borrow, rename = "EditsApplied")]
     pub edits: Option<Edits<'a>>,
-    /// Bytes of a command's output, or what a tool of an MCP server returned.
+    /// The bytes of a command's output, or the result of an MCP server's tool.
     #[serde(borrow)]
     pub output: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-pub struct Edits<'a> {
+pub(crate) struct Edits<'a> {
     #[serde(borrow)]
     pub tool_output_for_prompt: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
-pub struct TurnCompleted<'a> {
+pub(crate) struct TurnCompleted<'a> {
     #[serde(borrow)]
     pub prompt_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub stop_reason: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub agent_result: Option<Cow<'a, str>>,
-    /// The bill of this prompt, not of the session so far: [`Spent`] and [`SpentByModel`] in one.
+    /// The usage of this prompt, not of the whole session: [`Spent`] and [`SpentByModel`] in one
+    /// object.
     #[serde(borrow)]
     pub usage: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SpentByModel<'a> {
+pub(crate) struct SpentByModel<'a> {
     #[serde(borrow, default)]
     pub model_usage: BTreeMap<Cow<'a, str>, Spent>,
     #[serde(default)]
@@ -222,8 +223,8 @@ pub struct SpentByModel<'a> {
 
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Spent {
-    /// Includes what was read from and written to the cache.
+pub(crate) struct Spent {
+    /// Includes cache reads and writes.
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub cached_read_tokens: u64,
@@ -233,10 +234,10 @@ pub struct Spent {
     pub cost_is_partial: bool,
 }
 
-/// The fields of xAI's small updates that we read. None of them means two things.
+/// The fields of xAI's small updates that are read. No field has two meanings.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct News<'a> {
+pub(crate) struct News<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Option<Cow<'a, str>>,
     #[serde(borrow)]

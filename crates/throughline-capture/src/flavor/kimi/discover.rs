@@ -1,4 +1,4 @@
-//! Where Kimi keeps its sessions, and what the names of files and folders tell.
+//! Finds Kimi's sessions.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use memory::{Flavor, SessionId};
 
 use super::wire;
+use crate::flavor::names::file_name;
 use crate::{AgentEnv, SourceFormat};
 
-/// Returns the folders of all sessions, of the newer program and the older.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
+/// Returns the folders of sessions of Kimi Code and of the older Kimi CLI.
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let folder = |variable: &str, default: &str| {
-        let home = places.folder_variable(variable);
-        home.unwrap_or_else(|| places.home.join(default))
+        let home = env.folder_variable(variable);
+        home.unwrap_or_else(|| env.home.join(default))
             .join("sessions")
     };
     vec![
@@ -22,68 +23,66 @@ pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
     ]
 }
 
-pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+pub(crate) fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let path = root.join(relative);
-    let folder = name(path.parent()?);
+    let folder = file_name(path.parent()?);
     match relative.file_name()?.to_str()? {
         "wire.jsonl" => Some(SourceFormat::Lines),
         "state.json" if folder.starts_with("session_") => Some(SourceFormat::Document),
-        // A folder named after Kimi may hold copies of logs under any name.
+        // A folder named `kimi` may contain copies of logs under any name.
         file if folder == "kimi" && file.ends_with(".jsonl") => Some(SourceFormat::Lines),
         _ => None,
     }
 }
 
-/// What a log's path says of its session.
+/// The session that the path of a log names.
 #[derive(Clone, Debug)]
-pub struct KimiLocation {
+pub(crate) struct KimiLocation {
     pub session: SessionId,
-    /// Of an agent that another agent started.
+    /// The session of the agent that started this one.
     pub parent: Option<SessionId>,
     pub cwd: Option<String>,
 }
 
 impl KimiLocation {
-    pub fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         let folder = path.parent().unwrap_or(path);
-        let agents = folder.parent().filter(|agents| name(agents) == "agents");
+        let agents = folder
+            .parent()
+            .filter(|agents| file_name(agents) == "agents");
         let Some(directory) = agents.and_then(Path::parent) else {
-            let is_log = name(path) == "wire.jsonl";
+            let is_log = file_name(path) == "wire.jsonl";
             let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
             return Self {
-                session: SessionId::of(Flavor::Kimi, if is_log { name(folder) } else { stem }),
+                session: SessionId::of(Flavor::Kimi, if is_log { file_name(folder) } else { stem }),
                 parent: None,
                 cwd: None,
             };
         };
         let text = fs::read_to_string(directory.join("state.json")).unwrap_or_default();
         let state: wire::State<'_> = serde_json::from_str(&text).unwrap_or_default();
-        let agent = name(folder);
+        let agent = file_name(folder);
         let parent = (agent != "main").then(|| {
             let parent = state
                 .agents
                 .get(agent)
                 .and_then(|agent| agent.parent_agent_id.get());
-            session_id(name(directory), parent.unwrap_or("main"))
+            session_id(file_name(directory), parent.unwrap_or("main"))
         });
         Self {
-            session: session_id(name(directory), agent),
+            session: session_id(file_name(directory), agent),
             parent,
             cwd: state.work_dir.to_text(),
         }
     }
 }
 
-/// Returns the name of an agent's conversation: the main one's is the session's.
-pub fn session_id(directory: &str, agent: &str) -> SessionId {
+/// Returns the session id of an agent; the main agent has the session's own id.
+pub(crate) fn session_id(directory: &str, agent: &str) -> SessionId {
     match agent {
         "main" => SessionId::of(Flavor::Kimi, directory),
         agent => SessionId::of(Flavor::Kimi, &format!("{directory}/{agent}")),
     }
-}
-
-pub fn name(path: &Path) -> &str {
-    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -116,16 +115,14 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
         let (new, old) = ("/h/.kimi-code/sessions", "/h/.kimi/sessions");
-        assert_eq!(roots(&places), [PathBuf::from(new), old.into()]);
-        places
-            .variables
-            .insert("KIMI_CODE_HOME".into(), "/k".into());
-        assert_eq!(roots(&places), [PathBuf::from("/k/sessions"), old.into()]);
+        assert_eq!(roots(&env), [PathBuf::from(new), old.into()]);
+        env.variables.insert("KIMI_CODE_HOME".into(), "/k".into());
+        assert_eq!(roots(&env), [PathBuf::from("/k/sessions"), old.into()]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The lines of the Kimi CLI that came before Kimi Code: `{timestamp, message: {type, payload}}`.
+//! Reads the lines of the Kimi CLI that preceded Kimi Code: `{timestamp, message: {type,
+//! payload}}`.
 
 use memory::{Origin, Role};
 

@@ -1,4 +1,4 @@
-//! Lines of a log to entries.
+//! Turns the lines of a log into entries.
 
 use jiff::Timestamp;
 use memory::{
@@ -17,34 +17,34 @@ use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 /// Reads one agent's log.
 #[derive(Debug)]
-pub struct KimiLogReader {
+pub(crate) struct KimiLogReader {
     location: KimiLocation,
     pub(super) state: KimiReaderState,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct KimiReaderState {
+pub(crate) struct KimiReaderState {
     cwd: Option<String>,
     model: Option<String>,
-    /// Names what has no id.
+    /// Derives the ids of entries without one.
     pub chain: IdChain,
     pub calls: OpenCalls,
     introduced: bool,
     titled: bool,
-    /// Why the conversation is being compacted.
+    /// The trigger of the compaction that is under way.
     compacting: Option<String>,
 }
 
-/// Where and when something was said.
+/// The line and the time of an entry.
 #[derive(Clone, Copy, Debug)]
-pub struct KimiPosition {
+pub(crate) struct KimiPosition {
     pub line: u64,
     pub time: Option<Timestamp>,
 }
 
 impl KimiLogReader {
-    pub fn new(source: &Source, state: Option<&str>) -> Self {
+    pub(crate) fn new(source: &Source, state: Option<&str>) -> Self {
         let location = KimiLocation::of(&source.path);
         let state = state
             .and_then(|state| serde_json::from_str(state).ok())
@@ -97,7 +97,7 @@ impl KimiLogReader {
         if std::mem::replace(&mut self.state.introduced, true) {
             return;
         }
-        // Many sessions begin with the same words; only a fork begins at the same time, too.
+        // Many sessions begin with the same words; only a fork also begins at the same time.
         let began = at.time.map_or(0, Timestamp::as_millisecond).to_string();
         self.state.chain.link(&[&began]);
         out.push(LogEntry::Session(SessionPatch {
@@ -133,8 +133,8 @@ impl KimiLogReader {
         self.emit_block(at, id, (Role::User, origin), Block::Text(text), out);
     }
 
-    /// A message of the context: mostly the copy of a prompt. Only a command of the user's own, and
-    /// its output, are told nowhere else.
+    /// Reads a message of the context. Most repeat a prompt; only a command that the user ran, and
+    /// its output, are recorded nowhere else.
     fn read_context_message(
         &mut self,
         at: KimiPosition,
@@ -179,7 +179,7 @@ impl KimiLogReader {
             }
             "tool.call" => {
                 let input = event.args.map_or("", RawValue::get);
-                // Arguments that are no JSON come as a text.
+                // Arguments that are not JSON are written as a text.
                 let input = serde_json::from_str(input).unwrap_or_else(|_| input.to_owned());
                 let (call, step) = (event.tool_call_id.as_str(), event.step_uuid.as_str());
                 let id = MessageId::new(format!("{step}/{call}"));
@@ -207,7 +207,7 @@ impl KimiLogReader {
         Block::ToolUse(call)
     }
 
-    /// Emits a part of what the model answered in a step.
+    /// Emits a part of the model's answer in a step.
     pub(super) fn emit_answer(
         &self,
         at: KimiPosition,
@@ -300,7 +300,7 @@ impl KimiLogReader {
         }));
     }
 
-    /// A fork copies the log, so the key is made of what stays: when and what was counted.
+    /// Emits usage. A fork copies the log, so the key is made of the time and the counts.
     pub(super) fn emit_usage(
         &self,
         at: KimiPosition,
@@ -370,7 +370,7 @@ impl KimiLogReader {
     }
 }
 
-/// Kinds that say nothing of the conversation, by how they begin.
+/// Prefixes of the kinds that are not part of the conversation.
 const IGNORED_PREFIXES: &[&str] = &[
     "metadata",
     "forked",
@@ -394,8 +394,8 @@ const IGNORED_PREFIXES: &[&str] = &[
     "turn.ended",
 ];
 
-/// Returns a part of an answer, if it says something.
-pub fn part_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
+/// Returns a part of an answer as a block, unless it is empty.
+pub(crate) fn part_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
     match part.kind.as_str() {
         "text" => part.text.to_text().map(Block::Text),
         "think" => part
@@ -410,7 +410,7 @@ pub fn part_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block>
     }
 }
 
-/// Returns the code that a failed command's output ends with.
+/// Returns the exit code at the end of a failed command's output.
 fn exit_code(content: &str) -> Option<i64> {
     let (_, code) = content.rsplit_once("exit code: ")?;
     code.trim().trim_end_matches('.').parse().ok()

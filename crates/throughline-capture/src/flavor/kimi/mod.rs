@@ -1,18 +1,18 @@
 //! Kimi Code, and the Kimi CLI before it.
 //!
 //! A session is a directory, `sessions/<workspace>/<session>/`, with a log for each of its agents:
-//! `agents/<agent>/wire.jsonl`. [`discover`] finds it, [`log`] reads its lines, [`prompt`] tells who
-//! is behind a prompt, [`state`] reads what `state.json` says of the session, and [`wire`] mirrors
-//! their JSON. [`legacy`] reads the lines of the older program.
+//! `agents/<agent>/wire.jsonl`. [`discover`] finds it, [`log`] reads its lines, [`prompt`] finds
+//! the author of a prompt, [`session_file`] reads `state.json`, and [`wire`] mirrors the JSON.
+//! [`legacy`] reads the lines of the older program.
 //!
-//! Deliberately unread: requests and tool tables, which are traces of what was sent; injected
-//! reminders; and the copies of prompts that `context.append_message` keeps.
+//! Deliberately unread: requests and tool tables, which repeat what was sent; injected reminders;
+//! and the copies of prompts in `context.append_message`.
 
 mod discover;
 mod legacy;
 mod log;
 mod prompt;
-mod state;
+mod session_file;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -21,7 +21,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const KIMI: Adapter = Adapter {
+pub(crate) const KIMI: Adapter = Adapter {
     flavor: Flavor::Kimi,
     roots: discover::roots,
     claim: discover::claim,
@@ -35,7 +35,7 @@ pub const KIMI: Adapter = Adapter {
 
 fn open_reader(source: &Source, state: Option<&str>) -> Box<dyn LogReader> {
     match source.format {
-        SourceFormat::Document => Box::new(state::KimiSessionFileReader::new(source)),
+        SourceFormat::Document => Box::new(session_file::KimiSessionFileReader::new(source)),
         _ => Box::new(log::KimiLogReader::new(source, state)),
     }
 }

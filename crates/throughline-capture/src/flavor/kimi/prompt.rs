@@ -1,19 +1,19 @@
-//! Who is behind a prompt. Kimi tells, with each.
+//! Finds the author of a prompt, which Kimi records with it.
 
 use memory::Origin;
 
 use super::wire;
 
-/// Returns who spoke and what they typed.
-pub fn classify_prompt(origin: &wire::Origin<'_>, text: String) -> (Origin, String) {
+/// Returns the origin of a prompt and the typed text.
+pub(crate) fn classify_prompt(origin: &wire::Origin<'_>, text: String) -> (Origin, String) {
     let typed = match origin.kind.as_str() {
         "user" => text,
-        // The prompt holds the whole skill; a person typed its name.
+        // The prompt contains the whole skill; the person typed its name.
         "skill_activation" | "plugin_command" if origin.trigger.as_str() == "user-slash" => {
             let (name, words) = (origin.skill_name.as_str(), origin.skill_args.as_str());
             format!("/{name} {words}").trim_end().to_owned()
         }
-        // Subagents' tasks, schedules, retries, notifications.
+        // Tasks of subagents, schedules, retries and notifications.
         _ => return (Origin::Harness, text),
     };
     (Origin::Human, typed)
@@ -34,7 +34,10 @@ mod tests {
     fn people_and_programs() {
         check(r#"{"kind":"user"}"#, (Origin::Human, "all of it"));
         check(
-            r#"{"kind":"skill_activation","skillName":"review","skillArgs":"the store","trigger":"user-slash"}"#,
+            concat!(
+                r#"{"kind":"skill_activation","skillName":"review","skillArgs":"the store","trig"#,
+                r#"ger":"user-slash"}"#,
+            ),
             (Origin::Human, "/review the store"),
         );
         check(

@@ -1,4 +1,4 @@
-//! The lines of a log, as Kimi writes them. A field of another type is as if absent.
+//! Mirrors the lines of a log. A field of another type than expected reads as absent.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::time::Time;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     pub time: Time,
     pub created_at: Time,
-    /// The older program's time.
+    /// The time in the Kimi CLI's lines.
     pub timestamp: Time,
     #[serde(borrow)]
     pub input: Option<&'a RawValue>,
@@ -49,15 +49,15 @@ pub struct Line<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Environment<'a> {
+pub(crate) struct Environment<'a> {
     #[serde(borrow)]
     pub cwd: Text<'a>,
 }
 
-/// Who is behind a prompt.
+/// The author of a prompt.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Origin<'a> {
+pub(crate) struct Origin<'a> {
     #[serde(borrow)]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -73,7 +73,7 @@ pub struct Origin<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct ContextMessage<'a> {
+pub(crate) struct ContextMessage<'a> {
     #[serde(borrow)]
     pub role: Text<'a>,
     #[serde(borrow)]
@@ -85,7 +85,7 @@ pub struct ContextMessage<'a> {
 /// A part of a message. Links to images and other media are not read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -94,10 +94,10 @@ pub struct Part<'a> {
     pub think: Text<'a>,
 }
 
-/// A step of the model's, as it happens.
+/// An event of the model's current step.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Event<'a> {
+pub(crate) struct Event<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -118,7 +118,7 @@ pub struct Event<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Output<'a> {
+pub(crate) struct Output<'a> {
     /// A text, or a list of parts.
     #[serde(borrow)]
     pub output: Option<&'a RawValue>,
@@ -130,7 +130,7 @@ pub struct Output<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Decision<'a> {
+pub(crate) struct Decision<'a> {
     #[serde(borrow)]
     pub decision: Text<'a>,
     #[serde(borrow)]
@@ -139,7 +139,7 @@ pub struct Decision<'a> {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Usage {
+pub(crate) struct Usage {
     #[serde(alias = "input_other")]
     pub input_other: u64,
     pub output: u64,
@@ -152,7 +152,7 @@ pub struct Usage {
 /// `state.json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct State<'a> {
+pub(crate) struct State<'a> {
     pub created_at: Time,
     pub updated_at: Time,
     #[serde(borrow)]
@@ -166,15 +166,15 @@ pub struct State<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Agent<'a> {
+pub(crate) struct Agent<'a> {
     #[serde(borrow)]
     pub parent_agent_id: Text<'a>,
 }
 
-/// A line's message in the older program.
+/// The message of a line of the Kimi CLI.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Legacy<'a> {
+pub(crate) struct Legacy<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -183,7 +183,7 @@ pub struct Legacy<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Payload<'a> {
+pub(crate) struct Payload<'a> {
     /// A text, or a list of parts.
     #[serde(borrow)]
     pub user_input: Option<&'a RawValue>,
@@ -203,15 +203,15 @@ pub struct Payload<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Function<'a> {
+pub(crate) struct Function<'a> {
     #[serde(borrow)]
     pub name: Text<'a>,
     #[serde(borrow)]
     pub arguments: Text<'a>,
 }
 
-/// Returns the text of a field that is a text or a list of parts.
-pub fn text(json: Option<&RawValue>) -> String {
+/// Returns the text of a field, which is a text or a list of parts.
+pub(crate) fn text(json: Option<&RawValue>) -> String {
     let Some(json) = json else {
         return String::new();
     };

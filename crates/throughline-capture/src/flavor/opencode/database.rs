@@ -1,7 +1,7 @@
-//! `opencode.db`: what was written since the last reading.
+//! Reads `opencode.db`: the rows that were written since the last sweep.
 //!
-//! A row's `time_updated` tells when it was last written. A part that is still being written is
-//! left for later, so that no half of it becomes memory.
+//! `time_updated` is the time of a row's last write. A part that is still being written is left for
+//! a later sweep, so that no incomplete part is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,25 +16,26 @@ use crate::json::Lenient;
 use crate::time::{self, Time};
 use crate::{InputLine, ParseOutput, lines, rows};
 
-/// Several processes write, and what one of them began earlier may come into sight later.
+/// Several processes write, and a transaction that began earlier may be committed later.
 const OVERLAP_MS: i64 = 60_000;
-/// Turns that a crash left unfinished are looked at again, up to this many of the newest.
+/// How many unfinished turns are checked again, the newest first; a crash may leave some that never
+/// finish.
 const OPEN_TURNS_MAX: usize = 256;
 
-/// What the next reading must know.
+/// The state that the next sweep needs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct OpencodeDatabaseState {
     sessions: TableCursor,
     messages: TableCursor,
     parts: TableCursor,
-    /// The last row of the table that will take the place of messages and parts.
+    /// The last row id of the table that will replace messages and parts.
     successors: i64,
     /// Turns that were still being written.
     open: BTreeSet<String>,
 }
 
-/// How far a table was read: by its clock, and by its rows in case the clock was set back.
+/// How far a table was read: by time, and by row id in case the clock was set back.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct TableCursor {
@@ -49,7 +50,7 @@ impl TableCursor {
     }
 }
 
-pub fn read_rows(
+pub(crate) fn read_rows(
     database: &ForeignDatabase,
     state: Option<&str>,
     out: &mut ParseOutput,
@@ -89,7 +90,7 @@ impl OpencodeDatabaseReader<'_> {
             let is_delegated = delegated.get(&session).copied().unwrap_or_default();
             if self.emit_turn(&session, &turn, is_delegated)? == TurnProgress::Open {
                 state.open.insert(turn);
-                // Ids grow with time.
+                // Ids sort by time, so the first is the oldest.
                 while state.open.len() > OPEN_TURNS_MAX {
                     state.open.pop_first();
                 }
@@ -98,7 +99,7 @@ impl OpencodeDatabaseReader<'_> {
         Ok(())
     }
 
-    /// Counts what is only in the table that opencode prepares beside these, as unknown.
+    /// Counts the rows that exist only in the replacement table, as unknown.
     fn count_successors(&mut self, last: &mut i64) -> store::Result<()> {
         let since = *last;
         let sql = "SELECT type, rowid FROM session_message WHERE rowid > ?1 \
@@ -113,7 +114,7 @@ impl OpencodeDatabaseReader<'_> {
         })
     }
 
-    /// Returns one column of the rows that were written since the mark, and moves the mark.
+    /// Returns one column of the rows written since the cursor, and advances the cursor.
     fn ids_written_since(
         &self,
         table: &str,
@@ -133,7 +134,7 @@ impl OpencodeDatabaseReader<'_> {
         Ok(found)
     }
 
-    /// Returns turns with their sessions, in the order in which they were said.
+    /// Returns turns with their sessions in chronological order.
     fn order_by_time(&self, turns: &BTreeSet<String>) -> store::Result<Vec<(String, String)>> {
         let mut ordered = Vec::new();
         for turn in turns {
@@ -151,7 +152,7 @@ impl OpencodeDatabaseReader<'_> {
             .collect())
     }
 
-    /// Emits what is known of a session, and says whether another session's model leads it.
+    /// Emits a session and says whether it is a subagent's, whose prompts a model writes.
     fn emit_session(&mut self, id: &str) -> store::Result<bool> {
         let columns = [
             "id",
@@ -183,7 +184,8 @@ impl OpencodeDatabaseReader<'_> {
 
     fn emit_first_prompt(&mut self, id: &memory::SessionId) -> store::Result<()> {
         let sql = "SELECT part.data FROM part WHERE message_id = \
-                   (SELECT id FROM message WHERE session_id = ?1 ORDER BY time_created, id LIMIT 1) \
+                   (SELECT id FROM message WHERE session_id = ?1 \
+                    ORDER BY time_created, id LIMIT 1) \
                    ORDER BY part.id";
         let mut prompt = None;
         self.database.each_row(sql, &[&id.native()], |row| {
@@ -200,7 +202,7 @@ impl OpencodeDatabaseReader<'_> {
         Ok(())
     }
 
-    /// Emits a turn as far as it is written.
+    /// Emits the complete parts of a turn.
     fn emit_turn(
         &mut self,
         session: &str,
@@ -253,7 +255,7 @@ impl OpencodeDatabaseReader<'_> {
         Ok(progress)
     }
 
-    /// Says whether the session went on after a turn, which ends it even when nothing else does.
+    /// Says whether the session continued after a turn, which ends the turn even without a mark.
     fn has_next(&self, session: &str, id: &str) -> store::Result<bool> {
         let sql = "SELECT 1 FROM message WHERE session_id = ?1 AND time_created > \
                    (SELECT time_created FROM message WHERE id = ?2) LIMIT 1";
@@ -267,7 +269,7 @@ impl OpencodeDatabaseReader<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TurnProgress {
     Done,
-    /// More will be written to it.
+    /// More parts will be written.
     Open,
 }
 

@@ -1,28 +1,26 @@
-//! Where opencode keeps its sessions, and what the names of files and folders tell.
+//! Finds opencode's sessions.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
-use memory::Flavor;
-use store::SourceIdentity;
 use store::foreign::ForeignDatabase;
 
-use crate::{AgentEnv, Source, SourceFormat, tail};
+use crate::flavor::database_cache::DatabaseCache;
+use crate::{AgentEnv, SourceFormat};
 
-/// opencode asks for the XDG folder on every system.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let data = places
-        .folder_variable("XDG_DATA_HOME")
-        .unwrap_or_else(|| places.home.join(".local/share"))
+/// Returns opencode's folders; it uses the XDG data folder on every system.
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let data = env
+        .folder_or_home("XDG_DATA_HOME", ".local/share")
         .join("opencode");
-    let named = places
+    let named = env
         .folder_variable("OPENCODE_DB")
         .map(|database| data.join(database));
     std::iter::once(data).chain(named).collect()
 }
 
-/// Returns the folder that a session works in, from its own file: messages and parts lie apart.
-pub fn session_folder(path: &Path, session: &str) -> Option<String> {
+/// Returns the working directory of a session from its own file, since the files of messages and
+/// parts do not contain it.
+pub(crate) fn session_folder(path: &Path, session: &str) -> Option<String> {
     let mut above = path.ancestors();
     let storage = above.find(|folder| folder.file_name().is_some_and(|name| name == "storage"))?;
     let projects = std::fs::read_dir(storage.join("session")).ok()?;
@@ -34,9 +32,9 @@ pub fn session_folder(path: &Path, session: &str) -> Option<String> {
     })
 }
 
-/// The files that are read.
+/// The kinds of files that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpencodeFile {
+pub(crate) enum OpencodeFile {
     Database,
     Session,
     Message,
@@ -45,7 +43,7 @@ pub enum OpencodeFile {
 }
 
 impl OpencodeFile {
-    pub fn at(path: &Path) -> Option<Self> {
+    pub(crate) fn at(path: &Path) -> Option<Self> {
         let names: Vec<_> = path.iter().filter_map(|name| name.to_str()).collect();
         let (file, folders) = names.split_last()?;
         if file.starts_with("opencode") && file.ends_with(".db") {
@@ -64,7 +62,7 @@ impl OpencodeFile {
         }
     }
 
-    pub fn format(self) -> SourceFormat {
+    pub(crate) fn format(self) -> SourceFormat {
         match self {
             Self::Database => SourceFormat::Database,
             Self::Session | Self::Message | Self::Part | Self::Export => SourceFormat::Document,
@@ -72,9 +70,8 @@ impl OpencodeFile {
     }
 }
 
-/// Says whether a file is from before the database and was taken over into it: opencode leaves
-/// the old ones behind.
-pub fn is_migrated(path: &Path) -> bool {
+/// Says whether a file was migrated to the database: opencode leaves the old files behind.
+pub(crate) fn is_migrated(path: &Path) -> bool {
     let storage = path
         .ancestors()
         .filter(|folder| folder.ends_with("storage"))
@@ -88,43 +85,24 @@ pub fn is_migrated(path: &Path) -> bool {
     data.is_some_and(|data| has_sessions(data.join("opencode.db")))
 }
 
-/// The last database that was asked for, as there may be very many files beside one.
-static SESSIONS_CACHE: Mutex<Option<(PathBuf, SourceIdentity, bool)>> = Mutex::new(None);
+/// Whether the database that was opened last has sessions.
+static SESSIONS_CACHE: DatabaseCache<bool> = DatabaseCache::new();
 
 fn has_sessions(path: PathBuf) -> bool {
-    let source = Source {
-        flavor: Flavor::Opencode,
-        path,
-        format: SourceFormat::Database,
-    };
-    let Ok(stamp) = tail::source_stamp(&source) else {
-        return false;
-    };
-    let mut asked = SESSIONS_CACHE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some((path, known, has)) = &*asked
-        && *path == source.path
-        && *known == stamp
-    {
-        return *has;
-    }
-    let has =
-        ForeignDatabase::open(&source.path).is_ok_and(|database| database.has_table("session"));
-    *asked = Some((source.path, stamp, has));
-    has
+    let load = |database: &ForeignDatabase| database.has_table("session");
+    SESSIONS_CACHE.query(path, load, |has_sessions| *has_sessions)
 }
 
-/// Says whether a text of unknown origin starts like one of the files.
-pub fn recognises(head: &str) -> bool {
+/// Says whether a text starts like one of these files.
+pub(crate) fn recognises(head: &str) -> bool {
     let has = |key: &str| head.contains(key);
     let export = is_export(head);
     let stored = has("\"sessionID\"") && (has("\"role\"") || has("\"messageID\""));
     head.starts_with("SQLite format 3") || export || stored || has("\"projectID\"")
 }
 
-/// Says whether the head of a file is that of a session that `opencode export` wrote.
-pub fn is_export(head: &str) -> bool {
+/// Says whether the head of a file is that of a session written by `opencode export`.
+pub(crate) fn is_export(head: &str) -> bool {
     head.trim_start().starts_with('{')
         && head.contains("\"info\"")
         && head.contains("\"projectID\"")
@@ -186,17 +164,16 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places), [PathBuf::from("/h/.local/share/opencode")]);
-        places.variables.insert("XDG_DATA_HOME".into(), "/x".into());
-        places
-            .variables
+        assert_eq!(roots(&env), [PathBuf::from("/h/.local/share/opencode")]);
+        env.variables.insert("XDG_DATA_HOME".into(), "/x".into());
+        env.variables
             .insert("OPENCODE_DB".into(), "opencode-mine.db".into());
         assert_eq!(
-            roots(&places),
+            roots(&env),
             [
                 PathBuf::from("/x/opencode"),
                 PathBuf::from("/x/opencode/opencode-mine.db")

@@ -1,5 +1,5 @@
-//! The containers before and beside the database: one file for each session, message and part, and
-//! the document that `opencode export` prints.
+//! Reads the formats besides the database: one file per session, message and part, and the document
+//! that `opencode export` prints.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use super::{session, wire};
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
-pub struct OpencodeDocumentReader {
+pub(crate) struct OpencodeDocumentReader {
     file: OpencodeFile,
     path: PathBuf,
 }
 
 impl OpencodeDocumentReader {
-    pub fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         let file = OpencodeFile::at(path).unwrap_or(OpencodeFile::Export);
         Self {
             file,
@@ -78,7 +78,7 @@ impl OpencodeDocumentReader {
         Ok(())
     }
 
-    /// Returns the folder that holds `message`, `part` and `session` (or `info`).
+    /// Returns the folder that contains `message`, `part` and `session` (or `info`).
     fn storage_base(&self) -> Option<&Path> {
         self.path.ancestors().find_map(|folder| {
             let name = folder.file_name()?;
@@ -114,7 +114,7 @@ impl OpencodeDocumentReader {
         })
     }
 
-    /// Says whether files of parts tell the usage of a message.
+    /// Says whether the parts of a message contain its usage.
     fn has_steps(&self, turn: &OpencodeTurn) -> bool {
         let Some(base) = self.storage_base() else {
             return false;

@@ -1,5 +1,5 @@
-//! opencode has no hooks but plugins. Ours is a shim that speaks a small protocol of our own; see
-//! `docs/HOOKS.md`.
+//! opencode has plugins instead of hooks. Our plugin is a shim that uses a small protocol of its
+//! own; see `docs/HOOKS.md`.
 
 use memory::Flavor;
 use serde_json::json;
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::hook::{Dialect, HookEvent, HookHints, HookKind, HookPayload, StartReason};
 
 #[derive(Debug)]
-pub struct OpencodeHooks;
+pub(crate) struct OpencodeHooks;
 
 impl Dialect for OpencodeHooks {
     fn flavor(&self) -> Flavor {

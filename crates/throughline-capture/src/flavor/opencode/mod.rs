@@ -1,12 +1,12 @@
 //! opencode.
 //!
 //! Since 1.2 all sessions are in one SQLite file, which [`database`] reads; [`document`] reads the
-//! files of the releases before it, and what `opencode export` prints. All of them hold the same
-//! sessions, messages and parts: [`wire`] mirrors them, [`session`] and [`part`] reduce them.
-//! [`discover`] knows the places.
+//! files of earlier releases and what `opencode export` prints. All of them contain the same
+//! sessions, messages and parts: [`wire`] mirrors them, [`session`] and [`part`] turn them into
+//! entries. [`discover`] finds the files.
 //!
-//! Deliberately unread: `event` (the history of the other tables' rows), `todo` (a tool's calls
-//! tell it), snapshots, and every table with credentials.
+//! Deliberately unread: `event` (the history of the other tables' rows), `todo` (tool calls contain
+//! it), snapshots, and every table with credentials.
 
 mod database;
 mod discover;
@@ -24,7 +24,7 @@ use memory::Flavor;
 
 use crate::{Adapter, SourceFormat};
 
-pub const OPENCODE: Adapter = Adapter {
+pub(crate) const OPENCODE: Adapter = Adapter {
     flavor: Flavor::Opencode,
     roots: discover::roots,
     claim,

@@ -1,4 +1,5 @@
-//! A message's parts: each becomes an entry under its own id, in whatever container it lies.
+//! Turns the parts of a message into entries, each with the part's own id, whatever file or row
+//! contains it.
 
 use jiff::Timestamp;
 use memory::command::CallFiles;
@@ -10,26 +11,26 @@ use memory::{
 use super::{session, wire};
 use crate::{ParseOutput, tools};
 
-/// What a message says for all of its parts.
+/// The fields of a message that apply to all its parts.
 #[derive(Debug)]
-pub struct OpencodeTurn {
+pub(crate) struct OpencodeTurn {
     pub id: String,
     pub session: SessionId,
     role: Role,
     at: Option<Timestamp>,
     model: Option<String>,
     cwd: Option<String>,
-    /// The model sums up what was said before.
+    /// The message is a summary of the conversation before it.
     is_summary: bool,
-    /// A subagent's prompts are its parent's model's.
+    /// The session is a subagent's, whose prompts the parent's model writes.
     pub is_delegated: bool,
-    /// Nothing more will be written to its parts.
+    /// The parts of the turn will not change any more.
     pub is_closed: bool,
 }
 
 impl OpencodeTurn {
     /// Returns `None` for a message without id, session or a known role.
-    pub fn of(message: &wire::Message<'_>) -> Option<Self> {
+    pub(crate) fn of(message: &wire::Message<'_>) -> Option<Self> {
         let role = match message.role.text()? {
             "user" => Role::User,
             "assistant" => Role::Assistant,
@@ -55,13 +56,13 @@ impl OpencodeTurn {
         })
     }
 
-    pub fn is_user(&self) -> bool {
+    pub(crate) fn is_user(&self) -> bool {
         self.role == Role::User
     }
 
-    /// Emits what the message says besides its parts. `steps_told` says that its parts have the
-    /// usage of each of its API responses.
-    pub fn emit_summary(
+    /// Emits the message's own error and usage. `steps_told` means that its parts contain the usage
+    /// of each API response.
+    pub(crate) fn emit_summary(
         &self,
         message: &wire::Message<'_>,
         steps_told: bool,
@@ -80,8 +81,8 @@ impl OpencodeTurn {
         }
     }
 
-    /// Emits a part, unless more will be written to it.
-    pub fn emit_part(&self, part: wire::Part<'_>, out: &mut ParseOutput) {
+    /// Emits a part unless it is incomplete.
+    pub(crate) fn emit_part(&self, part: wire::Part<'_>, out: &mut ParseOutput) {
         let Some(id) = part.id.text().map(str::to_owned) else {
             return out.count_unknown("part without id");
         };
@@ -147,7 +148,7 @@ impl OpencodeTurn {
                     self.emit_message(&id, at, Origin::Human, block, out);
                 }
             }
-            // What these tell stands in other parts, or is opencode's own bookkeeping.
+            // Other parts repeat these, or they are opencode's own bookkeeping.
             "step-start" | "patch" | "snapshot" | "agent" | "subtask" => {}
             other => out.count_unknown(&format!("part/{other}")),
         }
@@ -213,7 +214,7 @@ impl OpencodeTurn {
                 at: self.at,
                 model: self.model.clone(),
                 usage,
-                // Without a price in its catalogue opencode writes 0, which is not what it costs.
+                // opencode writes 0 for a model without a price, which is not its cost.
                 cost_usd: cost.filter(|cost| *cost > 0.0),
             }));
         }
@@ -245,8 +246,8 @@ impl OpencodeTurn {
     }
 }
 
-/// Returns where an entry stands in its session. There are no lines, but ids start with a time and
-/// a counter, and they are the same in the database, the files and an export.
+/// Returns a number that orders the entries of a session. There are no lines, but ids start with a
+/// time and a counter, which are the same in the database, the files and an export.
 fn order_number(id: &str, at: Option<Timestamp>) -> u64 {
     let (id, second) = id.strip_suffix("/result").map_or((id, 0), |id| (id, 1));
     let counted = id
@@ -258,12 +259,12 @@ fn order_number(id: &str, at: Option<Timestamp>) -> u64 {
             u64::try_from(at.as_millisecond()).unwrap_or_default()
         })
     };
-    // The result of a call stands behind it; the counter never reaches the bits between two ids.
+    // The result of a call follows it; doubling leaves room between two ids.
     counted.unwrap_or_else(time) * 2 + second
 }
 
-/// Reads token counts. Their output excludes reasoning where the total says so; before there was a
-/// total, only more reasoning than output says so.
+/// Returns the usage. The output excludes reasoning if the total says so; older releases have no
+/// total, and then only more reasoning than output shows it.
 fn usage(tokens: wire::Tokens) -> Usage {
     let cache = tokens.cache.0.unwrap_or_default();
     let (output, reasoning) = (tokens.output.count(), tokens.reasoning.count());
@@ -301,7 +302,7 @@ fn error_text(name: Option<&str>, error: &wire::Failure) -> String {
         .join(": ")
 }
 
-/// Returns how many bytes a data address holds; others hold none.
+/// Returns the size of the content of a `data:` address, and 0 for other addresses.
 fn embedded_bytes(url: &str) -> u64 {
     let data = url
         .strip_prefix("data:")

@@ -1,18 +1,18 @@
-//! What opencode says of a session.
+//! Turns opencode's sessions into patches.
 
 use memory::{Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 
 use super::wire;
 
-/// Titles that a session has until a model has thought of a better one.
+/// The beginnings of placeholder titles.
 const PLACEHOLDERS: [&str; 2] = ["New session - ", "Child session - "];
 
-pub fn id(native: &str) -> SessionId {
+pub(crate) fn id(native: &str) -> SessionId {
     SessionId::of(Flavor::Opencode, native)
 }
 
-/// Reduces a session; `None` when it has no id.
-pub fn patch(session: wire::Session) -> Option<SessionPatch> {
+/// Returns the patch of a session; `None` if it has no id.
+pub(crate) fn patch(session: wire::Session) -> Option<SessionPatch> {
     let automated = is_automated(&session);
     let times = session.time.0.unwrap_or_default();
     let parent = session.parent.into_text();
@@ -34,7 +34,7 @@ pub fn patch(session: wire::Session) -> Option<SessionPatch> {
     })
 }
 
-/// `opencode run` forbids the session to ask anything: nobody is there to answer.
+/// Says whether `opencode run` started the session, which then may not ask questions.
 fn is_automated(session: &wire::Session) -> bool {
     let rules = session.permission.0.as_deref().unwrap_or_default();
     rules
@@ -52,8 +52,8 @@ fn title(text: String) -> Option<Title> {
     })
 }
 
-/// Returns the patch that names a session by its first prompt.
-pub fn first_prompt(session: &SessionId, text: &str) -> SessionPatch {
+/// Returns the patch that gives a session its first prompt as a title.
+pub(crate) fn first_prompt(session: &SessionId, text: &str) -> SessionPatch {
     SessionPatch {
         title: Some(Title {
             text: text.to_owned(),

@@ -241,10 +241,19 @@ fn say(connection: &Connection, at: u64, id: &str, data: &Value) {
     insert_row(connection, "message", &row);
 }
 
-const TABLES: &str = r#"{"table":"session","sql":"CREATE TABLE session (id text PRIMARY KEY, parent_id text, directory text, title text, time_created integer, time_updated integer)"}
-{"table":"message","sql":"CREATE TABLE message (id text PRIMARY KEY, session_id text, time_created integer, time_updated integer, data text)"}
-{"table":"part","sql":"CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, time_created integer, time_updated integer, data text)"}
-{"table":"session","row":{"id":"ses_1","parent_id":null,"directory":"/p","title":"New session - x","time_created":1794767000000,"time_updated":1794767000000}}"#;
+const TABLES: &str = concat!(
+    r#"{"table":"session","sql":"CREATE TABLE session (id text PRIMARY KEY, parent_id text,"#,
+    r#" directory text, title text, time_created integer, time_updated integer)"}"#,
+    "\n",
+    r#"{"table":"message","sql":"CREATE TABLE message (id text PRIMARY KEY, session_id text"#,
+    r#", time_created integer, time_updated integer, data text)"}"#,
+    "\n",
+    r#"{"table":"part","sql":"CREATE TABLE part (id text PRIMARY KEY, message_id text, sess"#,
+    r#"ion_id text, time_created integer, time_updated integer, data text)"}"#,
+    "\n",
+    r#"{"table":"session","row":{"id":"ses_1","parent_id":null,"directory":"/p","title":"Ne"#,
+    r#"w session - x","time_created":1794767000000,"time_updated":1794767000000}}"#,
+);
 
 /// Half a sentence is not memory; an unfinished turn is, once the session has gone on.
 #[test]
@@ -287,13 +296,13 @@ fn what_is_still_written_waits() {
     step(&connection, at + 4, "prt_3", "msg_2", &tool(running));
     let (second, state) = read_new_rows(&OPENCODE, &path, Some(&state));
     assert_eq!(message_ids(&second), ["prt_1", "prt_2"]);
-    // The program died in the call. Much later somebody goes on.
+    // The program died during the call, and the session continues much later.
     say(&connection, at + 900_000, "msg_3", &json!({"role": "user"}));
     let (third, _) = read_new_rows(&OPENCODE, &path, Some(&state));
     assert_snapshot!(shape(&third.entries));
 }
 
-/// What lies in the log only is read; what is not committed is not there yet.
+/// Rows that are only in the write-ahead log are read; uncommitted ones are not.
 #[test]
 fn rows_in_the_log_count_once_they_are_committed() {
     let (folder, path, connection) = scenario("longhaul");

@@ -1,5 +1,5 @@
-//! opencode's JSON, as far as it is read. The database keeps a row's ids in its columns, files
-//! and exports keep them in the object.
+//! Mirrors opencode's JSON, as far as it is read. The database has ids in columns, files and
+//! exports have them in the object.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use crate::time::Time;
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Session {
+pub(crate) struct Session {
     pub id: Lenient<String>,
     #[serde(rename = "parentID")]
     pub parent: Lenient<String>,
@@ -23,21 +23,21 @@ pub struct Session {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Permission {
+pub(crate) struct Permission {
     pub permission: Lenient<String>,
     pub action: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Model {
+pub(crate) struct Model {
     #[serde(alias = "modelID")]
     pub id: Lenient<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Default)]
 #[serde(default)]
-pub struct Times {
+pub(crate) struct Times {
     pub created: Time,
     pub updated: Time,
     pub completed: Time,
@@ -47,7 +47,7 @@ pub struct Times {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     pub id: Lenient<String>,
     #[serde(rename = "sessionID")]
     pub session: Lenient<String>,
@@ -60,35 +60,35 @@ pub struct Message<'a> {
     pub tokens: Lenient<Tokens>,
     pub cost: Lenient<f64>,
     pub error: Lenient<Failure>,
-    /// `true` on an assistant's message that sums up; an object on a user's.
+    /// `true` on an assistant message that is a summary; an object on a user message.
     pub summary: Lenient<bool>,
-    /// The first releases kept the parts inside.
+    /// The first releases had the parts inside the message.
     #[serde(borrow)]
     pub parts: Lenient<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Where {
+pub(crate) struct Where {
     pub cwd: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Failure {
+pub(crate) struct Failure {
     pub name: Lenient<String>,
     pub data: Lenient<FailureData>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct FailureData {
+pub(crate) struct FailureData {
     pub message: Lenient<String>,
 }
 
 #[derive(Clone, Copy, Deserialize, Default)]
 #[serde(default)]
-pub struct Tokens {
+pub(crate) struct Tokens {
     pub total: Lenient<f64>,
     pub input: Lenient<f64>,
     pub output: Lenient<f64>,
@@ -98,14 +98,14 @@ pub struct Tokens {
 
 #[derive(Clone, Copy, Deserialize, Default)]
 #[serde(default)]
-pub struct Cache {
+pub(crate) struct Cache {
     pub read: Lenient<f64>,
     pub write: Lenient<f64>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     pub id: Lenient<String>,
     #[serde(rename = "sessionID")]
     pub session: Lenient<String>,
@@ -132,10 +132,10 @@ pub struct Part<'a> {
     pub error: Lenient<Failure>,
 }
 
-/// How far a tool call has come.
+/// The state of a tool call.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct State<'a> {
+pub(crate) struct State<'a> {
     pub status: Lenient<String>,
     #[serde(borrow)]
     pub input: Option<&'a RawValue>,
@@ -147,20 +147,20 @@ pub struct State<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Metadata {
+pub(crate) struct Metadata {
     pub exit: Lenient<i64>,
 }
 
-/// What `opencode export` prints.
+/// The document that `opencode export` prints.
 #[derive(Deserialize)]
-pub struct Export<'a> {
+pub(crate) struct Export<'a> {
     pub info: Session,
     #[serde(borrow)]
     pub messages: Vec<Exported<'a>>,
 }
 
 #[derive(Deserialize)]
-pub struct Exported<'a> {
+pub(crate) struct Exported<'a> {
     #[serde(borrow)]
     pub info: &'a RawValue,
     #[serde(borrow, default)]

@@ -1,22 +1,22 @@
-//! Where Pi keeps its sessions, and what the name of a file tells.
+//! Finds Pi's sessions.
 
 use std::path::{Path, PathBuf};
 
 use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folders of sessions.
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
-    let home = places
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
+    let home = env
         .folder_variable("PI_CODING_AGENT_DIR")
-        .unwrap_or_else(|| places.home.join(".pi").join("agent"));
+        .unwrap_or_else(|| env.home.join(".pi").join("agent"));
     let mut roots = vec![home.join("sessions")];
-    roots.extend(places.folder_variable("PI_CODING_AGENT_SESSION_DIR"));
+    roots.extend(env.folder_variable("PI_CODING_AGENT_SESSION_DIR"));
     roots
 }
 
-/// Returns how a file is read: sessions are called `<time>_<id>.jsonl`, and a folder named after
-/// Pi may hold copies under any name.
-pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
+/// Returns how to read a file. Sessions are named `<time>_<id>.jsonl`, and a folder named `pi` may
+/// contain copies under any name.
+pub(crate) fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     let stem = relative.file_name()?.to_str()?.strip_suffix(".jsonl")?;
     let named = stem.split_once('_').is_some_and(|(time, id)| {
         time.ends_with('Z') && time.contains('T') && time.starts_with("20") && !id.is_empty()
@@ -29,8 +29,8 @@ pub fn claim(root: &Path, relative: &Path) -> Option<SourceFormat> {
     (named || ours).then_some(SourceFormat::Lines)
 }
 
-/// Says whether a text of unknown origin starts like a session.
-pub fn recognises(head: &str) -> bool {
+/// Says whether a text starts like a session.
+pub(crate) fn recognises(head: &str) -> bool {
     let head = head.trim_start_matches('\u{feff}').trim_start();
     let first = head.lines().next().unwrap_or_default();
     first.starts_with(r#"{"type":"session","#)
@@ -38,8 +38,8 @@ pub fn recognises(head: &str) -> bool {
         && first.contains("\"cwd\":")
 }
 
-/// Returns the id in the name of a session's file.
-pub fn session_in_name(path: &str) -> &str {
+/// Returns the session id in a file's name.
+pub(crate) fn session_in_name(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = name.strip_suffix(".jsonl").unwrap_or(name);
     stem.split_once('_').map_or(stem, |(_, id)| id)
@@ -68,15 +68,15 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places), [PathBuf::from("/h/.pi/agent/sessions")]);
-        let mut set = |name: &str, value: &str| places.variables.insert(name.into(), value.into());
+        assert_eq!(roots(&env), [PathBuf::from("/h/.pi/agent/sessions")]);
+        let mut set = |name: &str, value: &str| env.variables.insert(name.into(), value.into());
         set("PI_CODING_AGENT_DIR", "/p");
         set("PI_CODING_AGENT_SESSION_DIR", "/s");
-        assert_eq!(roots(&places), [PathBuf::from("/p/sessions"), "/s".into()]);
+        assert_eq!(roots(&env), [PathBuf::from("/p/sessions"), "/s".into()]);
     }
 
     #[test]

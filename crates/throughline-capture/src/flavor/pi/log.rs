@@ -1,4 +1,4 @@
-//! Lines of a session to entries.
+//! Turns the lines of a session into entries.
 
 use memory::{
     Block, Boundary, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId,
@@ -6,36 +6,36 @@ use memory::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{discover, said, wire};
+use super::{discover, messages, wire};
 use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 /// Reads one session.
 #[derive(Debug)]
-pub struct PiLogReader {
-    /// The session that the file's name speaks of, should the header be lost.
+pub(crate) struct PiLogReader {
+    /// The session in the file's name, in case the header is missing.
     named: String,
     pub(super) state: PiReaderState,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PiReaderState {
+pub(crate) struct PiReaderState {
     session: Option<String>,
     cwd: Option<String>,
-    /// Names the entries of version 1, which have no ids.
+    /// Derives the ids of version 1, which has none.
     chain: IdChain,
     pub calls: OpenCalls,
     titled: bool,
 }
 
 impl PiLogReader {
-    pub fn new(source: &Source, state: Option<&str>) -> Self {
+    pub(crate) fn new(source: &Source, state: Option<&str>) -> Self {
         let path = source.path.to_string_lossy();
         Self {
             named: discover::session_in_name(&path).to_owned(),
-            // A state that we cannot read is one of another version: the names stay the same.
+            // Reading starts over if the state cannot be parsed; ids stay the same.
             state: load_state(state),
         }
     }
@@ -63,7 +63,7 @@ impl PiLogReader {
             }
             "branch_summary" => self.emit_branch_summary(number, &line, line.summary.as_str(), out),
             "custom_message" => {
-                let blocks = said::content_blocks(line.content, out);
+                let blocks = messages::content_blocks(line.content, out);
                 let message = self.new_message(number, &line, Role::User, Origin::Harness, &blocks);
                 push_message(message, blocks, out);
             }
@@ -117,7 +117,7 @@ impl PiLogReader {
         push_message(message, blocks, out);
     }
 
-    /// A branch was left, and its summary taken along.
+    /// Emits the summary of a branch that was left.
     pub(super) fn emit_branch_summary(
         &mut self,
         number: u64,
@@ -130,7 +130,7 @@ impl PiLogReader {
         push_message(message, blocks, out);
     }
 
-    /// Gives a session its first prompt as a title, once.
+    /// Emits the first prompt as the session's title.
     pub(super) fn emit_first_title(&mut self, prompt: &str, out: &mut ParseOutput) {
         if !self.state.titled {
             self.state.titled = true;
@@ -146,8 +146,8 @@ impl PiLogReader {
         }));
     }
 
-    /// Returns a message without its blocks. It is called once for each entry that has something
-    /// to say, since the chain moves on.
+    /// Returns a message without blocks. It must be called once per entry, because it advances the
+    /// chain of ids.
     pub(super) fn new_message(
         &mut self,
         number: u64,
@@ -159,11 +159,11 @@ impl PiLogReader {
         let id = match line.id.get() {
             Some(id) => MessageId::new(id),
             None => {
-                // A branch copies its entries with their times, while many sessions begin with
+                // A branch copies entries with their times, while unrelated sessions may begin with
                 // the same words.
                 let time = line.timestamp.0.map(|at| at.as_millisecond().to_string());
                 let mut parts = vec![line.kind.as_str(), time.as_deref().unwrap_or_default()];
-                parts.extend(blocks.iter().map(said::block_key));
+                parts.extend(blocks.iter().map(messages::block_key));
                 self.state.chain.link(&parts)
             }
         };
@@ -187,8 +187,8 @@ impl PiLogReader {
     }
 }
 
-/// Emits a message that says something.
-pub fn push_message(message: Message, blocks: Vec<Block>, out: &mut ParseOutput) {
+/// Emits a message unless it is empty.
+pub(crate) fn push_message(message: Message, blocks: Vec<Block>, out: &mut ParseOutput) {
     if !blocks.is_empty() {
         out.push(LogEntry::Message(Message { blocks, ..message }));
     }

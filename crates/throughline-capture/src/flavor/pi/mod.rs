@@ -1,14 +1,14 @@
 //! Pi.
 //!
-//! A session is one file of entries that form a tree: [`discover`] finds it, [`log`] reads its
-//! lines, [`said`] the messages on them, and [`wire`] mirrors their JSON. All branches are read;
-//! a branch that was left is still what happened.
+//! A session is one file of entries that form a tree. [`discover`] finds it, [`log`] reads its
+//! lines, [`messages`] the messages on them, and [`wire`] mirrors the JSON. All branches are read,
+//! because an abandoned branch is still part of what happened.
 //!
-//! Deliberately unread: `custom` entries, which are extensions' own state, and labels.
+//! Deliberately unread: `custom` entries, which are the state of extensions, and labels.
 
 mod discover;
 mod log;
-mod said;
+mod messages;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -17,7 +17,7 @@ use memory::Flavor;
 
 use crate::{Adapter, SourceFormat};
 
-pub const PI: Adapter = Adapter {
+pub(crate) const PI: Adapter = Adapter {
     flavor: Flavor::Pi,
     roots: discover::roots,
     claim: discover::claim,

@@ -14,7 +14,8 @@ const MADE: &str = "agent/sessions/--home-dev-proj--";
 fn version_1() {
     assert_snapshot!(show_fixture(
         &PI,
-        "agent/sessions/--Users-badlogic-workspaces-pi-mono--/2025-11-20T23-33-50-805Z_d703a1a9-1b7b-4fb1-b512-c9738b1fe617.jsonl"
+        "agent/sessions/--Users-badlogic-workspaces-pi-mono--/2025-11-20T23-33-50-805Z_d703a1a9-1b7\
+            b-4fb1-b512-c9738b1fe617.jsonl"
     ));
 }
 
@@ -22,7 +23,8 @@ fn version_1() {
 fn version_3() {
     assert_snapshot!(show_fixture(
         &PI,
-        "agent/sessions/--Users-soph-Work-entire-devenv-auth-go--/2026-05-20T10-00-33-231Z_019e44d4-6ecf-7c1d-96ab-582effc13411.jsonl"
+        "agent/sessions/--Users-soph-Work-entire-devenv-auth-go--/2026-05-20T10-00-33-231Z_019e44d4\
+            -6ecf-7c1d-96ab-582effc13411.jsonl"
     ));
 }
 
@@ -30,7 +32,8 @@ fn version_3() {
 fn compacted() {
     assert_snapshot!(show_fixture(
         &PI,
-        "agent/sessions/--tmp-as-agent-fixture-project--/2026-05-12T01-02-27-657Z_019e19b4-eb48-746a-aa6b-8dfcfa37954b.jsonl"
+        "agent/sessions/--tmp-as-agent-fixture-project--/2026-05-12T01-02-27-657Z_019e19b4-eb48-746\
+            a-aa6b-8dfcfa37954b.jsonl"
     ));
 }
 

@@ -1,4 +1,4 @@
-//! The lines of a session, as Pi writes them. A field of another type is as if absent.
+//! Mirrors the lines of a session. A field of another type than expected reads as absent.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,16 +9,16 @@ use crate::time::Time;
 /// A line: the header, or an entry of the tree.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Line<'a> {
+pub(crate) struct Line<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
-    /// The session's in the header, else the entry's; absent in version 1.
+    /// The session's id in the header, otherwise the entry's; absent in version 1.
     #[serde(borrow)]
     pub id: Text<'a>,
     pub timestamp: Time,
     #[serde(borrow)]
     pub cwd: Text<'a>,
-    /// The file of the session that this one was forked from.
+    /// The file of the session that this one is a fork of.
     #[serde(borrow, rename = "parentSession", alias = "branchedFrom")]
     pub parent_session: Text<'a>,
     #[serde(borrow, rename = "modelId")]
@@ -37,7 +37,7 @@ pub struct Line<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub role: Text<'a>,
     /// A text, or a list of parts.
@@ -58,7 +58,7 @@ pub struct Message<'a> {
     pub tool_name: Text<'a>,
     #[serde(rename = "isError")]
     pub is_error: Option<bool>,
-    /// Of a command that the user ran.
+    /// Used by a command that the user ran.
     #[serde(borrow)]
     pub command: Text<'a>,
     #[serde(borrow)]
@@ -73,7 +73,7 @@ pub struct Message<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Part<'a> {
+pub(crate) struct Part<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
@@ -94,7 +94,7 @@ pub struct Part<'a> {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Usage {
+pub(crate) struct Usage {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
@@ -104,6 +104,6 @@ pub struct Usage {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Cost {
+pub(crate) struct Cost {
     pub total: f64,
 }

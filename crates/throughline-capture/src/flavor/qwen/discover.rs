@@ -1,35 +1,35 @@
-//! Where Qwen Code keeps its logs.
+//! Finds Qwen Code's logs.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::AgentEnv;
+use crate::flavor::names::file_name;
 
-pub fn roots(places: &AgentEnv) -> Vec<PathBuf> {
+pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
     let moved = ["QWEN_RUNTIME_DIR", "QWEN_HOME"]
         .iter()
-        .find_map(|name| places.folder_variable(name));
-    let home = moved.unwrap_or_else(|| places.home.join(".qwen"));
+        .find_map(|name| env.folder_variable(name));
+    let home = moved.unwrap_or_else(|| env.home.join(".qwen"));
     vec![home.join("projects")]
 }
 
 /// Claims `chats/<session>.jsonl` and `subagents/<session>/agent-<id>.jsonl`.
-pub fn is_log(path: &Path) -> bool {
-    let file = name(path);
-    let folder = path.parent().map_or("", name);
-    let above = path.parent().and_then(Path::parent).map_or("", name);
+pub(crate) fn is_log(path: &Path) -> bool {
+    let file = file_name(path);
+    let folder = path.parent().map_or("", file_name);
+    let above = path.parent().and_then(Path::parent).map_or("", file_name);
     if !file.ends_with(".jsonl") {
         return false;
     }
     match folder {
-        // Gemini's are called sessions.
+        // Gemini's logs are named `session-…`.
         "chats" => !file.starts_with("session-"),
         "qwen" | ".qwen" => true,
         _ => above == "subagents" && file.starts_with("agent-"),
     }
 }
 
-pub fn recognises(head: &str) -> bool {
+pub(crate) fn recognises(head: &str) -> bool {
     let has = |key: &str| head.contains(key);
     has("\"uuid\"")
         && has("\"parentUuid\"")
@@ -37,16 +37,12 @@ pub fn recognises(head: &str) -> bool {
         && (has("\"parts\"") || has("\"systemPayload\""))
 }
 
-/// Returns the session that a path names; the records know better.
-pub fn session_of(path: &Path) -> String {
+/// Returns the session that a path names; the records may name another, which then counts.
+pub(crate) fn session_of(path: &Path) -> String {
     path.file_stem()
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
-}
-
-fn name(path: &Path) -> &str {
-    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -74,16 +70,14 @@ mod tests {
 
     #[test]
     fn a_moved_home_is_followed() {
-        let mut places = AgentEnv {
+        let mut env = AgentEnv {
             home: "/h".into(),
             ..AgentEnv::default()
         };
-        assert_eq!(roots(&places), [PathBuf::from("/h/.qwen/projects")]);
-        places.variables.insert("QWEN_HOME".into(), "/q".into());
-        assert_eq!(roots(&places), [PathBuf::from("/q/projects")]);
-        places
-            .variables
-            .insert("QWEN_RUNTIME_DIR".into(), "/r".into());
-        assert_eq!(roots(&places), [PathBuf::from("/r/projects")]);
+        assert_eq!(roots(&env), [PathBuf::from("/h/.qwen/projects")]);
+        env.variables.insert("QWEN_HOME".into(), "/q".into());
+        assert_eq!(roots(&env), [PathBuf::from("/q/projects")]);
+        env.variables.insert("QWEN_RUNTIME_DIR".into(), "/r".into());
+        assert_eq!(roots(&env), [PathBuf::from("/r/projects")]);
     }
 }

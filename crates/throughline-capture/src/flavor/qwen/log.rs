@@ -1,20 +1,20 @@
-//! Goes through the records.
+//! Reads the records of a log.
 
 use memory::{
     Block, Boundary, CallId, Flavor, LogEntry, Origin, Role, SessionId, SessionKind, SessionPatch,
     Title, TitleRank, ToolResult,
 };
 
-use super::mark::RecordContext;
+use super::record_context::RecordContext;
 use super::session::{self, QwenReaderState};
 use super::wire::{Payload, Record};
 use crate::adapter::{load_state, save_state};
-use crate::flavor::parts::{self, GeminiPart};
+use crate::flavor::gemini_content::{self, GeminiPart};
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 const TITLE_CHARS_MAX: usize = 200;
 
-/// Kinds of system records that tell nothing, or nothing that another record does not tell.
+/// Kinds of system records without content, or with content that another record repeats.
 const IGNORED_KINDS: &[&str] = &[
     "agent_bootstrap",
     "agent_retry",
@@ -42,14 +42,14 @@ const IGNORED_KINDS: &[&str] = &[
 ];
 
 #[derive(Debug)]
-pub struct QwenLogReader {
-    /// The session by the file's name, for records that do not say.
+pub(crate) struct QwenLogReader {
+    /// The session in the file's name, for records that do not name one.
     session: String,
     state: QwenReaderState,
 }
 
 impl QwenLogReader {
-    pub fn new(session: String, state: Option<&str>) -> Self {
+    pub(crate) fn new(session: String, state: Option<&str>) -> Self {
         Self {
             session,
             state: load_state(state),
@@ -149,8 +149,8 @@ impl QwenLogReader {
                 .result_display
                 .as_ref()
                 .filter(|_| is_own && !result.is_error);
-            let change =
-                shown.and_then(|shown| parts::displayed_change(shown, result.path.as_deref()));
+            let change = shown
+                .and_then(|shown| gemini_content::displayed_change(shown, result.path.as_deref()));
             if let Some(change) = change {
                 result.changes = vec![change];
             }
@@ -190,7 +190,8 @@ impl QwenLogReader {
                 mark.emit_message((Role::System, Origin::Harness), compression(payload), out);
             }
             "rewind" => {
-                // What was said before stays said; the note tells why the talk starts over.
+                // The messages before the rewind stay; the note explains why the conversation
+                // starts over.
                 let note = vec![Block::Text("rewound to an earlier message".into())];
                 mark.emit_message((Role::System, Origin::Harness), note, out);
             }
@@ -230,7 +231,7 @@ fn origin(record: &Record) -> Origin {
     }
 }
 
-/// What hooks say stands in a part of its own.
+/// Says whether a person typed a part; the context of hooks has a part of its own.
 fn is_typed(part: &GeminiPart) -> bool {
     let text = part.text.as_deref().unwrap_or_default().trim_start();
     !text.starts_with("<qwen:user-prompt-submit-context>")

@@ -1,16 +1,16 @@
 //! Qwen Code: `projects/<project>/chats/<session>.jsonl`, and the logs of its subagents.
 //!
-//! It grew from Gemini CLI and speaks in the same parts, but its log is its own: every line is a
-//! record with a name, a parent and its working directory. [`discover`] knows where logs lie,
-//! [`wire`] mirrors the records, [`log`] goes through them; [`session`] keeps what they must know of
-//! each other, and [`mark`] makes the entries.
+//! It is derived from Gemini CLI and uses the same parts, but has a log format of its own: every
+//! line is a record with an id, a parent and a working directory. [`discover`] finds the logs,
+//! [`wire`] mirrors the records, and [`log`] reads them; [`session`] is the state that they share,
+//! and [`record_context`] makes the entries.
 //!
-//! Deliberately unread: `ui_telemetry`, which counts again what the answers count, and the
-//! snapshots that let the program resume.
+//! Deliberately unread: `ui_telemetry`, which repeats the counts of the answers, and the snapshots
+//! with which the program resumes.
 
 mod discover;
 mod log;
-mod mark;
+mod record_context;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use memory::Flavor;
 
 use crate::{Adapter, LogReader, Source, SourceFormat};
 
-pub const QWEN: Adapter = Adapter {
+pub(crate) const QWEN: Adapter = Adapter {
     flavor: Flavor::Qwen,
     roots: discover::roots,
     claim: |root, relative| discover::is_log(&root.join(relative)).then_some(SourceFormat::Lines),

@@ -1,4 +1,4 @@
-//! A session while its records are read: what the next reader must know, and how they are named.
+//! The state of a session while its records are read.
 
 use memory::{
     Flavor, IdChain, LogEntry, MessageId, SessionId, SessionKind, SessionPatch, Title, TitleRank,
@@ -9,16 +9,16 @@ use super::wire::Record;
 use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
-/// What the next reader must know.
+/// The state that the next reader of the log needs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct QwenReaderState {
-    /// What was last told of the session.
+pub(crate) struct QwenReaderState {
+    /// The last emitted values of the session.
     told: ReportedSession,
     pub titled: bool,
     chain: IdChain,
     pub calls: OpenCalls,
-    /// A record may stand on several lines: its name, and how many of them were read.
+    /// The last record and how many of its lines were read; a record may span several.
     last: Option<(String, u32)>,
 }
 
@@ -33,8 +33,13 @@ struct ReportedSession {
 }
 
 impl QwenReaderState {
-    /// Says of the session what is new.
-    pub fn emit_session_changes(&mut self, id: &SessionId, record: &Record, out: &mut ParseOutput) {
+    /// Emits the values of the session that changed.
+    pub(crate) fn emit_session_changes(
+        &mut self,
+        id: &SessionId,
+        record: &Record,
+        out: &mut ParseOutput,
+    ) {
         let known = &self.told;
         let is_new = known.session != id.as_str();
         let last = |news: &Option<String>, known: &Option<String>| {
@@ -71,7 +76,7 @@ impl QwenReaderState {
         self.told = told;
     }
 
-    pub fn message_id(&mut self, record: &Record) -> MessageId {
+    pub(crate) fn message_id(&mut self, record: &Record) -> MessageId {
         let Some(uuid) = &record.uuid else {
             return self
                 .chain
@@ -89,8 +94,9 @@ impl QwenReaderState {
     }
 }
 
-/// Returns the session of a record; `file` is its name for records that do not say.
-pub fn session_id(record: &Record, file: &str) -> SessionId {
+/// Returns the session of a record; `file` is the session in the file's name, for records that do
+/// not name one.
+pub(crate) fn session_id(record: &Record, file: &str) -> SessionId {
     let session = record.session_id.as_deref().unwrap_or(file);
     match subagent_of(record) {
         Some(agent) => SessionId::of(Flavor::Qwen, &format!("{session}/{agent}")),
@@ -98,8 +104,8 @@ pub fn session_id(record: &Record, file: &str) -> SessionId {
     }
 }
 
-/// Returns the subagent that a record is of.
-pub fn subagent_of(record: &Record) -> Option<&str> {
+/// Returns the subagent of a record.
+pub(crate) fn subagent_of(record: &Record) -> Option<&str> {
     record
         .agent_id
         .as_deref()

@@ -1,15 +1,15 @@
-//! Qwen Code's records, as they are written.
+//! Mirrors the JSON of Qwen Code's records.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::flavor::parts::GeminiContent;
+use crate::flavor::gemini_content::GeminiContent;
 use crate::json;
 use crate::time::Time;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Record {
+pub(crate) struct Record {
     #[serde(rename = "type")]
     pub kind: String,
     #[serde(default, deserialize_with = "json::or_default")]
@@ -36,10 +36,10 @@ pub struct Record {
     pub tool_call_result: CallResult,
     #[serde(default, deserialize_with = "json::or_default")]
     pub system_payload: Payload,
-    /// Who wrote it, where that is said.
+    /// The author, if it is recorded.
     #[serde(default, deserialize_with = "json::or_default")]
     pub provenance: Option<String>,
-    /// The subagent that a record is of.
+    /// The subagent of the record.
     #[serde(default, deserialize_with = "json::or_default")]
     pub agent_id: Option<String>,
     #[serde(default, deserialize_with = "json::or_default")]
@@ -50,13 +50,13 @@ pub struct Record {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub struct Message {
+pub(crate) struct Message {
     pub parts: GeminiContent,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct CallResult {
+pub(crate) struct CallResult {
     #[serde(deserialize_with = "json::or_default")]
     pub call_id: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -64,16 +64,16 @@ pub struct CallResult {
     pub result_display: Option<Box<RawValue>>,
 }
 
-/// What a record says besides what the model sees.
+/// The content of a record that the model does not see.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Payload {
-    /// What the user typed.
+pub(crate) struct Payload {
+    /// The typed text.
     #[serde(deserialize_with = "json::or_default")]
     pub display_text: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
     pub custom_title: Option<String>,
-    /// "auto" or "manual"; the first versions did not say, and had only titles given by hand.
+    /// `auto` or `manual`; the first versions had only manual titles and left this out.
     #[serde(deserialize_with = "json::or_default")]
     pub title_source: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -88,16 +88,16 @@ pub struct Payload {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct CompressionInfo {
+pub(crate) struct CompressionInfo {
     #[serde(deserialize_with = "json::or_default")]
     pub original_token_count: Option<u64>,
 }
 
-/// The prompt includes what was cached. The candidates exclude thoughts where the API is
-/// Google's and include them where it is another's, which the total tells.
+/// The prompt includes cache reads. The candidates exclude reasoning if the API is Google's and
+/// include it otherwise, which the total shows.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Tokens {
+pub(crate) struct Tokens {
     #[serde(deserialize_with = "json::or_default")]
     pub prompt_token_count: u64,
     #[serde(deserialize_with = "json::or_default")]

@@ -1,4 +1,4 @@
-//! Roo Code, which began as a copy of Cline and keeps its tasks alike.
+//! Roo Code, which began as a copy of Cline and stores its tasks in the same format.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use super::cline;
 use crate::flavor::vscode::extension_folders;
 use crate::{Adapter, AgentEnv, SourceFormat};
 
-pub const ROO: Adapter = Adapter {
+pub(crate) const ROO: Adapter = Adapter {
     flavor: Flavor::Roo,
     roots,
     claim,

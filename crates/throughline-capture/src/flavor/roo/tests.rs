@@ -54,10 +54,10 @@ fn a_condensed_conversation_keeps_its_names() {
 
 #[test]
 fn places() {
-    let places = AgentEnv {
+    let env = AgentEnv {
         home: "/h".into(),
         ..AgentEnv::default()
     };
     let expected = "/h/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline";
-    assert!(ROO.roots(&places).contains(&expected.into()));
+    assert!(ROO.roots(&env).contains(&expected.into()));
 }

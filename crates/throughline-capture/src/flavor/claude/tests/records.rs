@@ -43,18 +43,25 @@ fn check(log: &str, expected: &str) {
 fn user(text: &str) -> String {
     let uuid = text.len();
     let message = serde_json::json!({ "role": "user", "content": text });
-    serde_json::json!({ "type": "user", "uuid": format!("u{uuid}"), "sessionId": "s", "message": message }).to_string()
+    let uuid = format!("u{uuid}");
+    serde_json::json!({ "type": "user", "uuid": uuid, "sessionId": "s", "message": message })
+        .to_string()
 }
 
 fn queue(operation: &str, text: Option<&str>) -> String {
-    serde_json::json!({ "type": "queue-operation", "operation": operation, "sessionId": "s", "content": text })
-        .to_string()
+    serde_json::json!({
+        "type": "queue-operation", "operation": operation, "sessionId": "s", "content": text
+    })
+    .to_string()
 }
 
 fn queued_command(text: &str) -> String {
     let attachment =
         serde_json::json!({ "type": "queued_command", "prompt": text, "commandMode": "prompt" });
-    serde_json::json!({ "type": "attachment", "uuid": "a", "sessionId": "s", "attachment": attachment }).to_string()
+    serde_json::json!({
+        "type": "attachment", "uuid": "a", "sessionId": "s", "attachment": attachment
+    })
+    .to_string()
 }
 
 #[test]
@@ -143,16 +150,23 @@ fn the_best_title_wins() {
 fn a_split_message_counts_its_largest_usage() {
     let line = |uuid: u32, output: u32, text: &str| {
         format!(
-            r#"{{"type":"assistant","uuid":"a{uuid}","sessionId":"s","requestId":"r","message":{{"id":"m","model":"opus","content":[{{"type":"text","text":"{text}"}}],"usage":{{"input_tokens":5,"output_tokens":{output}}}}}}}"#
+            concat!(
+                r#"{{"type":"assistant","uuid":"a{uuid}","sessionId":"s","requestId":"r","#,
+                r#""message":{{"id":"m","model":"opus","content":[{{"type":"text","#,
+                r#""text":"{text}"}}],"usage":{{"input_tokens":5,"output_tokens":{output}}}}}}}"#,
+            ),
+            uuid = uuid,
+            text = text,
+            output = output,
         )
     };
     check(
         &[line(1, 2, "one"), line(2, 2, "two"), line(3, 9, "three")].join("\n"),
         r#"Model: text "one"
-        usage claude:s key=m:r model=opus in=5 out=2 read=0 write=0 reasoning=0 cost=-
+        usage key=m:r model=opus in=5 out=2 read=0 write=0 reasoning=0
         Model: text "two"
         Model: text "three"
-        usage claude:s key=m:r model=opus in=5 out=9 read=0 write=0 reasoning=0 cost=-"#,
+        usage key=m:r model=opus in=5 out=9 read=0 write=0 reasoning=0"#,
     );
 }
 
@@ -160,7 +174,11 @@ fn a_split_message_counts_its_largest_usage() {
 fn content_of_any_shape() {
     let content = |content: &str| {
         format!(
-            r#"{{"type":"user","uuid":"u","sessionId":"s","message":{{"role":"user","content":{content}}}}}"#
+            concat!(
+                r#"{{"type":"user","uuid":"u","sessionId":"s","#,
+                r#""message":{{"role":"user","content":{content}}}}}"#,
+            ),
+            content = content,
         )
     };
     check(&content("null"), "");
@@ -173,7 +191,11 @@ fn content_of_any_shape() {
     check(&content(&format!("[{image}]")), "Human: image image/png 5");
     check(
         &content(&format!(
-            r#"[{{"type":"tool_result","tool_use_id":"t","content":[{{"type":"text","text":"ok"}},{image}]}}]"#
+            concat!(
+                r#"[{{"type":"tool_result","tool_use_id":"t","#,
+                r#""content":[{{"type":"text","text":"ok"}},{image}]}}]"#,
+            ),
+            image = image,
         )),
         r#"Tool: result t - - "ok\n[image: image/png, 5 bytes]""#,
     );
@@ -182,11 +204,19 @@ fn content_of_any_shape() {
 #[test]
 fn an_api_error_is_its_message() {
     check(
-        r#"{"type":"system","subtype":"api_error","uuid":"e","sessionId":"s","error":{"status":401,"headers":{"x-secret":"k"},"error":{"type":"error","error":{"type":"authentication_error","message":"invalid key"}}}}"#,
+        concat!(
+            r#"{"type":"system","subtype":"api_error","uuid":"e","sessionId":"s","error":{"statu"#,
+            r#"s":401,"headers":{"x-secret":"k"},"error":{"type":"error","error":{"type":"authen"#,
+            r#"tication_error","message":"invalid key"}}}}"#,
+        ),
         "Harness: error \"invalid key\"",
     );
     check(
-        r#"{"type":"assistant","uuid":"e","sessionId":"s","isApiErrorMessage":true,"message":{"id":"x","model":"<synthetic>","content":[{"type":"text","text":"API Error: 529"}],"usage":{"input_tokens":0,"output_tokens":0}}}"#,
+        concat!(
+            r#"{"type":"assistant","uuid":"e","sessionId":"s","isApiErrorMessage":true,"message""#,
+            r#":{"id":"x","model":"<synthetic>","content":[{"type":"text","text":"API Error: 529"#,
+            r#""}],"usage":{"input_tokens":0,"output_tokens":0}}}"#,
+        ),
         "Harness: error \"API Error: 529\"",
     );
 }

@@ -41,7 +41,8 @@ fn read_in_two(source: &Source, lines: &[&str], at: usize) -> Vec<LogEntry> {
     out.entries
 }
 
-/// What the store makes of entries: messages once, the largest usage of a key, merged patches.
+/// Reduces entries as the store does: each message once, the largest usage of a key, merged
+/// patches.
 fn stored(entries: Vec<LogEntry>) -> String {
     let mut messages = Vec::new();
     let mut usage = BTreeMap::new();

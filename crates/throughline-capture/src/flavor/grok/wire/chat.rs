@@ -1,4 +1,4 @@
-//! `chat_history.jsonl`: the conversation as it is sent to the model.
+//! Mirrors `chat_history.jsonl`, the conversation as it is sent to the model.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use serde_json::value::RawValue;
 
 use super::Content;
 
-/// A line of `chat_history.jsonl`: `type` names its kind, or, in the first format, `role`.
+/// A line of `chat_history.jsonl`. Its kind is `type` or, in the first format, `role`.
 #[derive(Deserialize)]
-pub struct ChatLine<'a> {
+pub(crate) struct ChatLine<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub role: Option<Cow<'a, str>>,
-    /// Text, or a list of blocks.
+    /// A text, or a list of blocks.
     #[serde(borrow)]
     pub content: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -28,16 +28,16 @@ pub struct ChatLine<'a> {
     pub prompt_index: Option<u64>,
     #[serde(borrow)]
     pub reasoning_content: Option<Cow<'a, str>>,
-    /// Of `reasoning`.
+    /// Used by `reasoning`.
     #[serde(borrow)]
     pub summary: Option<Vec<Content<'a>>>,
-    /// Of `backend_tool_call`; the field's name clashes with what we call `kind`.
+    /// Used by `backend_tool_call`, whose field is called `kind`.
     #[serde(borrow, rename = "kind")]
     pub backend: Option<BackendCall<'a>>,
 }
 
 #[derive(Deserialize)]
-pub struct ChatCall<'a> {
+pub(crate) struct ChatCall<'a> {
     #[serde(borrow)]
     pub id: Cow<'a, str>,
     #[serde(borrow)]
@@ -49,16 +49,16 @@ pub struct ChatCall<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct ChatFunction<'a> {
+pub(crate) struct ChatFunction<'a> {
     #[serde(borrow)]
     pub name: Cow<'a, str>,
     #[serde(borrow)]
     pub arguments: Option<Cow<'a, str>>,
 }
 
-/// A tool that ran on xAI's side; its result is in the answer.
+/// A tool that ran on xAI's servers; the answer contains its result.
 #[derive(Deserialize)]
-pub struct BackendCall<'a> {
+pub(crate) struct BackendCall<'a> {
     #[serde(borrow)]
     pub tool_type: Cow<'a, str>,
     #[serde(borrow)]

@@ -1,4 +1,4 @@
-//! What Grok writes about sessions as wholes.
+//! Mirrors the files that describe a session as a whole.
 
 use std::borrow::Cow;
 
@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use crate::time::Time;
 
-/// A subagent, as the parent's log and its `subagents/<child>/meta.json` tell of it.
+/// A subagent, as in the parent's log and in `subagents/<child>/meta.json`.
 #[derive(Deserialize)]
-pub struct Subagent<'a> {
+pub(crate) struct Subagent<'a> {
     #[serde(borrow)]
     pub child_session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -27,7 +27,7 @@ pub struct Subagent<'a> {
 
 /// `summary.json`.
 #[derive(Deserialize)]
-pub struct Summary<'a> {
+pub(crate) struct Summary<'a> {
     #[serde(borrow)]
     pub info: Option<Info<'a>>,
     #[serde(borrow)]
@@ -54,7 +54,7 @@ pub struct Summary<'a> {
 }
 
 #[derive(Deserialize)]
-pub struct Info<'a> {
+pub(crate) struct Info<'a> {
     #[serde(borrow)]
     pub id: Option<Cow<'a, str>>,
     #[serde(borrow)]

@@ -1,4 +1,4 @@
-//! What the lines around the content say of a session: whose it is, where it works, its name.
+//! Reads what a rollout says about its session: origin, folder, model and title.
 
 use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use serde::Deserialize;
@@ -20,7 +20,7 @@ impl CodexLogReader {
         match &self.state.session {
             None => self.state.session = Some(id.to_owned()),
             Some(own) if own == id => return,
-            // A resumed log begins with its parent's lines, the parent's own head among them.
+            // A resumed rollout begins with the parent's lines, including the parent's metadata.
             Some(_) => {
                 if self.state.parent.is_none() {
                     self.state.parent = Some(id.to_owned());
@@ -83,7 +83,7 @@ impl CodexLogReader {
         }
     }
 
-    /// Notes where a session works that has not told yet.
+    /// Sets the folder of a session that has none yet.
     pub(super) fn set_missing_cwd(&mut self, cwd: &str, out: &mut ParseOutput) {
         if self.state.cwd.is_none() {
             self.state.cwd = Some(cwd.to_owned());
@@ -95,7 +95,7 @@ impl CodexLogReader {
         }
     }
 
-    /// Gives the first prompt as the session's title.
+    /// Emits the first prompt as the session's title.
     pub(super) fn emit_title(&mut self, text: &str, out: &mut ParseOutput) {
         if self.state.titled {
             return;
@@ -119,7 +119,7 @@ impl CodexLogReader {
     }
 }
 
-/// What `source` says of who started a session.
+/// The originator of a session, according to `source`.
 #[derive(Default)]
 struct CodexSessionOrigin {
     kind: Option<SessionKind>,

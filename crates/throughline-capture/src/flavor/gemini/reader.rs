@@ -1,4 +1,4 @@
-//! Turns a gathered conversation into entries.
+//! Turns a collected conversation into entries.
 
 use std::collections::BTreeSet;
 
@@ -7,20 +7,20 @@ use memory::{
     SessionPatch, Title, TitleRank, ToolResult, Usage, UsageEntry,
 };
 
+use super::conversation::{GeminiConversation, TurnEvent};
 use super::discover::GeminiLocation;
 use super::prompt;
-use super::states::{GeminiConversation, TurnEvent};
 use super::wire;
 use crate::calls::OpenCalls;
 use crate::{InputLine, LogReader, ParseOutput};
 
 #[derive(Debug)]
-pub struct GeminiReader {
+pub(crate) struct GeminiReader {
     location: GeminiLocation,
 }
 
 impl GeminiReader {
-    pub fn new(location: GeminiLocation) -> Self {
+    pub(crate) fn new(location: GeminiLocation) -> Self {
         Self { location }
     }
 }
@@ -38,12 +38,12 @@ impl LogReader for GeminiReader {
 struct GeminiEmitter {
     patch: SessionPatch,
     is_subagent: bool,
-    /// Calls that a message tells of with their results; other mentions of them are copies.
+    /// Calls that a message contains with their results; other mentions of them are copies.
     recorded: BTreeSet<String>,
     calls: OpenCalls,
     chain: IdChain,
-    /// The last line given out. Each message has its own, so that what stood on one physical
-    /// line keeps its order.
+    /// The last line number in use. Each message gets its own, so that messages on one physical
+    /// line keep their order.
     line: u64,
 }
 
@@ -100,7 +100,8 @@ impl GeminiEmitter {
             self.line = turn.line.max(self.line + 1);
             match &turn.event {
                 TurnEvent::Rewind(id) => {
-                    // What was said before stays said; the note tells why the talk starts over.
+                    // The messages before the rewind stay; the note explains why the conversation
+                    // starts over.
                     let id = self.chain.link(&["rewind", id, &turn.line.to_string()]);
                     let note = Block::Text("rewound to an earlier message".into());
                     self.emit_message(id, (Role::System, Origin::Harness), vec![note], None, out);
@@ -147,7 +148,7 @@ impl GeminiEmitter {
     fn emit_user(&mut self, id: &MessageId, message: &wire::Message, out: &mut ParseOutput) {
         let (blocks, mut origin) = prompt::read_prompt(message);
         if self.is_subagent {
-            // It was written by the model whose tool call started the session.
+            // The model that started the subagent wrote the prompt.
             origin = Origin::Harness;
         }
         if origin == Origin::Human
@@ -190,7 +191,7 @@ impl GeminiEmitter {
             .0
             .iter()
             .filter(|part| !(part.thought && has_thoughts));
-        blocks.extend(parts.filter_map(crate::flavor::parts::GeminiPart::block));
+        blocks.extend(parts.filter_map(crate::flavor::gemini_content::GeminiPart::block));
         for part in &message.content.0 {
             let Some(call) = &part.function_call else {
                 continue;
@@ -217,7 +218,7 @@ impl GeminiEmitter {
         for call in &message.tool_calls {
             match call.tool_result() {
                 Some(result) => self.emit_result(id, result, call.timestamp.0, out),
-                // Its line stays free, so that those behind it keep theirs.
+                // The number stays reserved for the result, so that later messages keep theirs.
                 None => self.line += 1,
             }
         }
@@ -294,7 +295,7 @@ impl GeminiEmitter {
     }
 }
 
-fn message(turn: &super::states::GeminiTurn) -> Option<&wire::Message> {
+fn message(turn: &super::conversation::GeminiTurn) -> Option<&wire::Message> {
     match &turn.event {
         TurnEvent::Message(message) => Some(message),
         TurnEvent::Rewind(_) => None,

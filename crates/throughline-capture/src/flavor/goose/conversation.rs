@@ -1,4 +1,4 @@
-//! A conversation, message by message.
+//! Turns a conversation into messages, one by one.
 
 use jiff::Timestamp;
 use memory::{
@@ -11,43 +11,42 @@ use super::wire::{Answer, Call, Content, Outcome};
 use crate::ParseOutput;
 use crate::calls::OpenCalls;
 
-/// What one message must know of those before it.
+/// The state of a conversation on which the next message depends.
 ///
-/// Goose has ids for messages, but gives one to several rows and none to older ones; so a message
-/// is named after what was said. Goose writes a conversation anew when it compacts it, and the
-/// names stay.
+/// Goose's message ids are shared by several rows and missing in older ones, so ids are derived
+/// from the content. They survive a compaction, which rewrites the conversation.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct GooseConversation {
+pub(crate) struct GooseConversation {
     chain: IdChain,
     calls: OpenCalls,
     line: u64,
 }
 
-/// A message as its container gives it.
+/// A message as the database or a file contains it.
 #[derive(Debug)]
-pub struct GooseMessage<'a> {
+pub(crate) struct GooseMessage<'a> {
     pub role: &'a str,
     pub at: Option<Timestamp>,
     pub content: Vec<&'a RawValue>,
     pub part: GooseMessageKind,
-    /// Who speaks where the role is the user's.
+    /// The author of messages in the user's role.
     pub prompter: Origin,
 }
 
-/// What a message is to the conversation.
+/// The part that a message plays in the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GooseMessageKind {
+pub(crate) enum GooseMessageKind {
     Spoken,
-    /// Goose put it there for the model only.
+    /// Goose added it for the model; users do not see it.
     Hidden,
-    /// It replaces what was said before.
+    /// It replaces the messages before it.
     Summary,
 }
 
 impl GooseConversation {
-    /// Returns the message in our words; `None` when it says nothing.
-    pub fn read_message(
+    /// Returns the message; `None` if it is empty.
+    pub(crate) fn read_message(
         &mut self,
         session: &SessionId,
         said: GooseMessage<'_>,
@@ -62,7 +61,7 @@ impl GooseConversation {
                 return None;
             }
         };
-        // Its time tells it from the same words in another session, and copies keep it.
+        // The time distinguishes it from the same words in another session, and copies keep it.
         let at = said.at.map_or(0, Timestamp::as_millisecond);
         let mut gist = vec![said.role.to_owned(), at.to_string()];
         let mut blocks = Vec::new();
@@ -145,7 +144,7 @@ impl GooseConversation {
                     size_bytes: data.len() as u64 * 3 / 4,
                 });
             }
-            // Questions to the user, whose answers are not kept; news for the screen.
+            // Questions to the user, whose answers are not recorded, and notices for the screen.
             "toolConfirmationRequest"
             | "actionRequired"
             | "systemNotification"
@@ -164,7 +163,7 @@ fn call(id: &str, outcome: Outcome<'_>) -> ToolUse {
         .and_then(|value| serde_json::from_str::<Call<'_>>(value.get()).ok());
     let call = call.unwrap_or_default();
     let input = call.arguments.map_or_else(
-        // What the model asked for could not be understood.
+        // Goose could not parse the model's call.
         || outcome.error.0.unwrap_or_else(|| "{}".to_owned()),
         |arguments| arguments.get().to_owned(),
     );
@@ -178,7 +177,7 @@ fn call(id: &str, outcome: Outcome<'_>) -> ToolUse {
 
 fn result(id: &str, outcome: Outcome<'_>) -> ToolResult {
     let answer = outcome.value.map(|value| match value.get() {
-        // Once it was only the list.
+        // Older releases wrote only the list.
         list if list.starts_with('[') => Answer {
             content: serde_json::from_str(list).unwrap_or_default(),
             ..Answer::default()
@@ -196,7 +195,7 @@ fn result(id: &str, outcome: Outcome<'_>) -> ToolResult {
         piece.text.0.or(resource)
     });
     let mut texts: Vec<_> = texts.collect();
-    // Some tools give the same text twice: once for the model, once for the screen.
+    // Some tools return the same text twice, for the model and for the screen.
     texts.dedup();
     ToolResult {
         call: Some(CallId::new(id)),

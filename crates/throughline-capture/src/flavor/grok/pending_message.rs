@@ -1,4 +1,4 @@
-//! A message while it is being written: its chunks are joined until another one begins.
+//! A message that is being written: its chunks are joined until another message begins.
 
 use jiff::Timestamp;
 use memory::{ApiId, Block};
@@ -6,24 +6,24 @@ use memory::{ApiId, Block};
 use super::wire::{Chunk, Content};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrokSpeaker {
+pub(crate) enum GrokSpeaker {
     User,
     Thought,
     Assistant,
 }
 
 impl GrokSpeaker {
-    /// A model thinks and speaks in one message.
+    /// Says whether the chunk is a model's, whose reasoning and answer form one message.
     fn is_model(self) -> bool {
         self != Self::User
     }
 }
 
-/// Where and when something was said.
+/// The session, ids, time and line of an update.
 #[derive(Clone, Debug)]
-pub struct GrokPosition {
+pub(crate) struct GrokPosition {
     pub session: String,
-    /// The log's own name for the entry, if it gives one.
+    /// The log's own id of the entry, if there is one.
     pub id: Option<String>,
     pub api_id: Option<ApiId>,
     pub at: Option<Timestamp>,
@@ -32,9 +32,9 @@ pub struct GrokPosition {
 }
 
 #[derive(Debug)]
-pub struct PendingMessage {
+pub(crate) struct PendingMessage {
     pub speaker: GrokSpeaker,
-    /// Of the first chunk.
+    /// The position of the first chunk.
     pub mark: GrokPosition,
     pub blocks: Vec<Block>,
     pub model: Option<String>,
@@ -44,7 +44,7 @@ pub struct PendingMessage {
 }
 
 impl PendingMessage {
-    pub fn new(speaker: GrokSpeaker, chunk: &Chunk<'_>, mark: GrokPosition) -> Self {
+    pub(crate) fn new(speaker: GrokSpeaker, chunk: &Chunk<'_>, mark: GrokPosition) -> Self {
         let meta = chunk.meta.as_ref();
         let mut pending = Self {
             speaker,
@@ -60,8 +60,13 @@ impl PendingMessage {
         pending
     }
 
-    /// Says whether a chunk goes on with this message.
-    pub fn accepts(&self, speaker: GrokSpeaker, chunk: &Chunk<'_>, mark: &GrokPosition) -> bool {
+    /// Says whether a chunk continues this message.
+    pub(crate) fn accepts(
+        &self,
+        speaker: GrokSpeaker,
+        chunk: &Chunk<'_>,
+        mark: &GrokPosition,
+    ) -> bool {
         let prompt_index = chunk.meta.as_ref().and_then(|meta| meta.prompt_index);
         self.speaker.is_model() == speaker.is_model()
             && self.mark.session == mark.session
@@ -70,7 +75,7 @@ impl PendingMessage {
             && may_be_equal(&self.message_id.as_deref(), &chunk.message_id.as_deref())
     }
 
-    pub fn add(&mut self, speaker: GrokSpeaker, chunk: &Chunk<'_>) {
+    pub(crate) fn add(&mut self, speaker: GrokSpeaker, chunk: &Chunk<'_>) {
         let Some(block) = chunk.content.as_ref().and_then(block) else {
             return;
         };
@@ -89,15 +94,15 @@ impl PendingMessage {
     }
 }
 
-/// Says whether two names are not known to differ: later chunks may leave theirs out.
+/// Says whether two ids may be equal; later chunks may leave theirs out.
 fn may_be_equal<T: PartialEq>(known: &Option<T>, told: &Option<T>) -> bool {
     known.is_none() || told.is_none() || known == told
 }
 
-/// Returns a content block as ours. Attached files are named and not copied.
-pub fn block(content: &Content<'_>) -> Option<Block> {
+/// Returns a content block. Attached files are named, not copied.
+pub(crate) fn block(content: &Content<'_>) -> Option<Block> {
     let text = |text: &str| (!text.is_empty()).then(|| Block::Text(text.to_owned()));
-    // A name stands on a line of its own, since the text around it knows nothing of it.
+    // The name gets a line of its own to separate it from the text around it.
     let name = |uri: &str| text(&format!("\n{uri}\n"));
     match &*content.kind {
         "image" | "audio" => Some(image(content)),
@@ -107,7 +112,8 @@ pub fn block(content: &Content<'_>) -> Option<Block> {
     }
 }
 
-/// An image is given as base64 text, or as an address that holds it: `data:image/png;base64,…`.
+/// Returns an image, which is given as base64 text or as an address that contains it:
+/// `data:image/png;base64,…`.
 fn image(content: &Content<'_>) -> Block {
     let uri = content.uri.as_deref().unwrap_or_default();
     let (media_type, inline) = uri

@@ -1,5 +1,5 @@
-//! Content in the parts of Google's model API, which Gemini CLI and the agents that grew from it
-//! log as they are.
+//! Parts of Google's model API, which Gemini CLI and the agents derived from it write to their
+//! logs.
 
 use memory::{Block, CallId, FileModification, ToolUse};
 use serde::de::{Deserialize, Deserializer};
@@ -9,14 +9,14 @@ use crate::json;
 
 /// A text, a part, or a list of both.
 #[derive(Debug, Default)]
-pub struct GeminiContent(pub Vec<GeminiPart>);
+pub(crate) struct GeminiContent(pub Vec<GeminiPart>);
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct GeminiPart {
+pub(crate) struct GeminiPart {
     #[serde(deserialize_with = "json::or_default")]
     pub text: Option<String>,
-    /// The text is the model's thinking.
+    /// The text is the model's reasoning.
     #[serde(deserialize_with = "json::or_default")]
     pub thought: bool,
     #[serde(deserialize_with = "json::or_default")]
@@ -29,7 +29,7 @@ pub struct GeminiPart {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
-pub struct FunctionCall {
+pub(crate) struct FunctionCall {
     #[serde(deserialize_with = "json::or_default")]
     pub id: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -39,7 +39,7 @@ pub struct FunctionCall {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
-pub struct FunctionResponse {
+pub(crate) struct FunctionResponse {
     #[serde(deserialize_with = "json::or_default")]
     pub id: Option<String>,
     #[serde(deserialize_with = "json::or_default")]
@@ -49,7 +49,7 @@ pub struct FunctionResponse {
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct InlineData {
+pub(crate) struct InlineData {
     #[serde(deserialize_with = "json::or_default")]
     mime_type: String,
     #[serde(deserialize_with = "json::or_default")]
@@ -81,13 +81,13 @@ fn part(piece: &RawValue) -> Option<GeminiPart> {
 }
 
 impl GeminiContent {
-    /// Returns what is said aloud.
-    pub fn spoken_text(&self) -> String {
+    /// Returns the text without reasoning.
+    pub(crate) fn spoken_text(&self) -> String {
         let said = self.0.iter().filter(|part| !part.thought);
         said.filter_map(|part| part.text.as_deref()).collect()
     }
 
-    pub fn responses(&self) -> impl Iterator<Item = &FunctionResponse> + Clone {
+    pub(crate) fn responses(&self) -> impl Iterator<Item = &FunctionResponse> + Clone {
         self.0
             .iter()
             .filter_map(|part| part.function_response.as_ref())
@@ -96,7 +96,7 @@ impl GeminiContent {
 
 impl GeminiPart {
     /// Returns a text or an image as a block.
-    pub fn block(&self) -> Option<Block> {
+    pub(crate) fn block(&self) -> Option<Block> {
         if let Some(text) = self.text.as_ref().filter(|text| !text.is_empty()) {
             let block = if self.thought {
                 Block::Thinking
@@ -113,7 +113,7 @@ impl GeminiPart {
 }
 
 impl FunctionCall {
-    pub fn tool_use(&self) -> ToolUse {
+    pub(crate) fn tool_use(&self) -> ToolUse {
         ToolUse {
             call: CallId::new(self.id.as_deref().unwrap_or_default()),
             tool: self.name.clone(),
@@ -127,16 +127,16 @@ impl FunctionCall {
     }
 }
 
-/// What a tool answered.
+/// A tool's result.
 #[derive(Debug, Default, PartialEq)]
-pub struct ToolAnswer {
+pub(crate) struct ToolAnswer {
     pub text: String,
     pub is_error: bool,
     pub exit_code: Option<i64>,
 }
 
 impl FunctionResponse {
-    pub fn answer(&self) -> ToolAnswer {
+    pub(crate) fn answer(&self) -> ToolAnswer {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]
         struct Response {
@@ -162,8 +162,8 @@ impl FunctionResponse {
     }
 }
 
-/// Returns the change that a tool shows to the user, without the head of its diff.
-pub fn displayed_change(display: &RawValue, path: Option<&str>) -> Option<FileModification> {
+/// Returns the change that a tool shows to the user, without the header of its diff.
+pub(crate) fn displayed_change(display: &RawValue, path: Option<&str>) -> Option<FileModification> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct FileDiff {
@@ -183,7 +183,7 @@ pub fn displayed_change(display: &RawValue, path: Option<&str>) -> Option<FileMo
     (!diff.is_empty()).then_some(FileModification { path, diff })
 }
 
-/// Returns a tool's output without the marks that warn the model of it.
+/// Returns a tool's output without the tags that mark it as untrusted.
 fn strip_untrusted_tags(text: &str) -> &str {
     let inner = text
         .trim()
@@ -192,7 +192,7 @@ fn strip_untrusted_tags(text: &str) -> &str {
     inner.map_or(text, |inner| inner.trim_matches('\n'))
 }
 
-/// Commands answer with their exit code on a line of its own, after their output.
+/// Returns the exit code, which is on a line of its own after a command's output.
 fn exit_code(text: &str) -> Option<i64> {
     let mut codes = text
         .lines()

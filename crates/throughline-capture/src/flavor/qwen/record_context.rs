@@ -1,4 +1,4 @@
-//! A record, and the entries that are made of it.
+//! Makes entries from a record.
 
 use memory::{
     Block, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title,
@@ -8,8 +8,8 @@ use memory::{
 use super::wire::{Record, Tokens};
 use crate::ParseOutput;
 
-/// A record, and what its entries share.
-pub struct RecordContext<'a> {
+/// A record and the values that all its entries share.
+pub(crate) struct RecordContext<'a> {
     pub session: SessionId,
     pub name: MessageId,
     pub record: &'a Record,
@@ -17,7 +17,7 @@ pub struct RecordContext<'a> {
 }
 
 impl RecordContext<'_> {
-    pub fn emit_message(
+    pub(crate) fn emit_message(
         &self,
         (role, origin): (Role, Origin),
         blocks: Vec<Block>,
@@ -38,7 +38,7 @@ impl RecordContext<'_> {
         }));
     }
 
-    pub fn emit_title(&self, title: Title, out: &mut ParseOutput) {
+    pub(crate) fn emit_title(&self, title: Title, out: &mut ParseOutput) {
         let title = Some(title);
         out.push(LogEntry::Session(SessionPatch {
             title,
@@ -46,11 +46,11 @@ impl RecordContext<'_> {
         }));
     }
 
-    pub fn patch(&self) -> SessionPatch {
+    pub(crate) fn patch(&self) -> SessionPatch {
         SessionPatch::new(self.session.clone(), Flavor::Qwen)
     }
 
-    pub fn emit_usage(&self, tokens: &Tokens, out: &mut ParseOutput) {
+    pub(crate) fn emit_usage(&self, tokens: &Tokens, out: &mut ParseOutput) {
         let (prompt, said) = (tokens.prompt_token_count, tokens.candidates_token_count);
         let thoughts = tokens.thoughts_token_count;
         let includes_thoughts = tokens.total_token_count == prompt.saturating_add(said);

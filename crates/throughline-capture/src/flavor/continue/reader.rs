@@ -1,4 +1,4 @@
-//! A session's document to entries.
+//! Turns a session's document into entries.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,17 +16,17 @@ use crate::flavor::names;
 use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines, time};
 
-/// The index is a line for each session; beyond this it is something else.
+/// The largest index that is read; a real one has one line per session.
 const INDEX_BYTES_MAX: u64 = 8 << 20;
 
 /// Reads one session.
 #[derive(Debug)]
-pub struct ContinueReader {
+pub(crate) struct ContinueReader {
     path: PathBuf,
 }
 
 impl ContinueReader {
-    pub fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         Self {
             path: source.path.clone(),
         }
@@ -59,7 +59,7 @@ impl ContinueReader {
         Ok(())
     }
 
-    /// Returns when a session began, which only the index beside it knows.
+    /// Returns the start of a session, which only the index beside it has.
     fn session_start(&self, native: &str) -> Option<Timestamp> {
         let index = self.path.with_file_name("sessions.json");
         let size = std::fs::metadata(&index).ok()?.len();
@@ -81,15 +81,15 @@ impl LogReader for ContinueReader {
     }
 }
 
-/// What is known while a document is read.
+/// The session that is being read.
 struct ContinueSession {
     session: SessionId,
     cwd: Option<String>,
     started: Option<Timestamp>,
-    /// Names messages without ids.
+    /// Derives the ids of messages without one.
     chain: IdChain,
     calls: OpenCalls,
-    /// The calls whose results were told beside them; they may come again as messages.
+    /// The calls whose results were in their own item; messages may repeat these results.
     told: BTreeSet<String>,
     titled: bool,
     billed: bool,
@@ -112,7 +112,7 @@ impl ContinueSession {
     }
 
     fn emit_session(&self, session: &wire::Session<'_>, out: &mut ParseOutput) {
-        // A session is called this until it has been given a title.
+        // This is the placeholder for a session without a title.
         let title = session.title.get().filter(|title| *title != "New Session");
         out.push(LogEntry::Session(SessionPatch {
             title: title.map(|title| Title {
@@ -273,7 +273,7 @@ impl ContinueSession {
         );
     }
 
-    /// A result in a message of its own.
+    /// Emits a result that is a message of its own.
     fn emit_tool_message(
         &mut self,
         number: u64,
@@ -303,7 +303,7 @@ impl ContinueSession {
         );
     }
 
-    /// Emits a message that says something, and returns its name.
+    /// Emits a message unless it is empty, and returns its id.
     fn emit_message(
         &mut self,
         said: ContinueMessage<'_>,
@@ -332,7 +332,7 @@ impl ContinueSession {
         Some(id)
     }
 
-    /// Emits what was used, and says whether it was anything.
+    /// Emits the usage and says whether there was any.
     fn emit_usage(
         &self,
         usage: Option<&RawValue>,
@@ -371,7 +371,7 @@ impl ContinueSession {
     }
 }
 
-/// A message, or a part of it that becomes one of its own.
+/// A message, or a part of one that becomes a message of its own.
 struct ContinueMessage<'a> {
     number: u64,
     message: &'a wire::Message<'a>,
@@ -412,7 +412,7 @@ fn as_thinking(block: Block) -> Block {
     }
 }
 
-/// Returns the parts of a message's content.
+/// Returns the blocks of a message's content.
 fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Block> {
     let Some(content) = content else {
         return Vec::new();

@@ -1,31 +1,32 @@
-//! What Aider prints: its tools' output, the bill, questions and answers, and much noise.
+//! Reads what Aider prints: tool output, token reports, questions with their answers, and much
+//! noise.
 
 use memory::{Block, CallId, ToolResult, Usage};
 
 use super::{edits, prompt};
 use crate::calls::OpenCalls;
 
-/// What a passage of output tells.
+/// The content of a passage of output.
 #[derive(Debug, Default)]
-pub struct AiderOutput {
+pub(crate) struct AiderOutput {
     pub blocks: Vec<Block>,
     pub token_reports: Vec<TokenReport>,
 }
 
 #[derive(Debug, PartialEq)]
-pub struct TokenReport {
+pub(crate) struct TokenReport {
     pub usage: Usage,
     pub cost_usd: Option<f64>,
 }
 
-/// Reads a passage. Changes that were applied are joined to the answer that proposed them.
-pub fn parse_output(text: &str, calls: &mut OpenCalls) -> AiderOutput {
+/// Reads a passage. A report of an applied change is joined to the answer that proposed it.
+pub(crate) fn parse_output(text: &str, calls: &mut OpenCalls) -> AiderOutput {
     let mut printed = AiderOutput::default();
     let mut output = String::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         if line.starts_with("Tokens: ") {
-            // A long bill has its cost on a line of its own.
+            // A long token report has its cost on the next line.
             let cost = lines.next_if(|next| next.starts_with("Cost: "));
             let bill = format!("{line} {}", cost.unwrap_or_default());
             printed.token_reports.extend(parse_token_report(&bill));
@@ -62,7 +63,7 @@ impl AiderOutput {
     }
 }
 
-/// What Aider says of itself.
+/// The beginnings of lines that Aider prints about itself.
 const NOISE: &[&str] = &[
     "Aider v",
     "Git repo: ",
@@ -77,7 +78,7 @@ const NOISE: &[&str] = &[
 ];
 
 /// Reads `Tokens: 12k sent, 3.1k cache hit, 1,024 received. Cost: $0.02 message, $0.10 session.`
-/// What was sent includes what the cache had.
+/// The tokens sent include those that the cache had.
 fn parse_token_report(line: &str) -> Option<TokenReport> {
     let (tokens, cost) = match line.split_once("Cost: ") {
         Some((tokens, cost)) => (tokens, Some(cost)),
@@ -153,7 +154,8 @@ mod tests {
         );
         check("Tokens: 1.2k sent, 84 received.", [1200, 84, 0, 0], None);
         check(
-            "Tokens: 12k sent, 2k cache write, 7.5k cache hit, 1k received. Cost: $0.0019 message, $1 session.",
+            "Tokens: 12k sent, 2k cache write, 7.5k cache hit, 1k received. Cost: $0.0019 message, \
+                $1 session.",
             [2500, 1000, 7500, 2000],
             Some(0.0019),
         );

@@ -1,20 +1,21 @@
-//! `state.json`: what a session is called and where it works.
+//! Reads `state.json`: the title, folder and agents of a session.
 
 use std::path::PathBuf;
 
 use memory::{Flavor, LogEntry, SessionKind, SessionPatch, Title, TitleRank};
 
-use super::discover::{name, session_id};
+use super::discover::session_id;
 use super::wire;
+use crate::flavor::names::file_name;
 use crate::{InputLine, LogReader, ParseOutput, Source, lines};
 
 #[derive(Debug)]
-pub struct KimiSessionFileReader {
+pub(crate) struct KimiSessionFileReader {
     path: PathBuf,
 }
 
 impl KimiSessionFileReader {
-    pub fn new(source: &Source) -> Self {
+    pub(crate) fn new(source: &Source) -> Self {
         Self {
             path: source.path.clone(),
         }
@@ -22,7 +23,7 @@ impl KimiSessionFileReader {
 
     fn read(&self, text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
         let state: wire::State<'_> = serde_json::from_str(text)?;
-        let directory = self.path.parent().map(name).unwrap_or_default();
+        let directory = self.path.parent().map(file_name).unwrap_or_default();
         let title = state.title.to_text().map(|text| Title {
             text,
             rank: if state.is_custom_title {

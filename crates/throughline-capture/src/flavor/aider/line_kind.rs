@@ -1,45 +1,45 @@
-//! Whose line is it?
+//! Decides who wrote a line of the history.
 //!
-//! A prompt's lines start with `#### `, Aider's with `> `, the rest is the model's. But a model
-//! writes headings and quotations too. What tells them apart is that Aider ends its own lines and
-//! the prompts with Markdown's hard break, two spaces, and starts a prompt after an empty line.
+//! The lines of a prompt start with `#### `, those of Aider's output with `> `; all others are the
+//! model's. A model writes headings and quotations too, but Aider ends its own lines and the
+//! prompts with Markdown's hard break (two spaces) and starts a prompt after an empty line.
 
 use serde::{Deserialize, Serialize};
 
-/// Who spoke.
+/// The author of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum AiderSpeaker {
+pub(crate) enum AiderSpeaker {
     User,
     Model,
     #[default]
     Aider,
 }
 
-/// What a line is, and its text without marks.
+/// The kind of a line, and its text without the leading mark.
 #[derive(Debug, PartialEq, Eq)]
-pub enum AiderLine<'a> {
-    /// A run starts, at this local time.
+pub(crate) enum AiderLine<'a> {
+    /// The header of a run, with its local start time.
     RunStart(&'a str),
     Text(AiderSpeaker, &'a str),
-    /// An empty line, which belongs to whoever speaks.
+    /// An empty line, which continues the current passage.
     Empty,
 }
 
-/// What must be known of the lines before.
+/// The properties of earlier lines on which the classification of a line depends.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct LineClassifier {
+pub(crate) struct LineClassifier {
     pub speaker: AiderSpeaker,
     /// The line before was empty.
     pub empty: bool,
-    /// This run's lines have hard breaks; copies may have lost them.
+    /// The lines of this run end in hard breaks; copies of a file may have lost them.
     breaks: bool,
-    /// Aider's output goes on over several lines, of which only the first has a mark.
+    /// Aider's output continues over several lines, of which only the first has the mark.
     spread: bool,
 }
 
 impl LineClassifier {
-    pub fn classify<'a>(&mut self, line: &'a str) -> AiderLine<'a> {
+    pub(crate) fn classify<'a>(&mut self, line: &'a str) -> AiderLine<'a> {
         let line = line.trim_end_matches(['\n', '\r']);
         let hard = line.ends_with("  ");
         let mark = self.classify_marked(line, hard);
@@ -80,7 +80,7 @@ impl LineClassifier {
         AiderLine::Text(AiderSpeaker::Model, line)
     }
 
-    /// Says whether a line with a prompt's mark is one.
+    /// Says whether a line that starts like a prompt is one.
     fn is_prompt(&self, hard: bool) -> bool {
         if self.breaks || hard {
             hard && (self.empty || self.speaker == AiderSpeaker::User)
@@ -89,14 +89,14 @@ impl LineClassifier {
         }
     }
 
-    /// Says whether a line with the mark of Aider's output is that.
+    /// Says whether a line that starts like Aider's output is output.
     fn is_output(&self, text: &str, hard: bool) -> bool {
         let follows = self.speaker != AiderSpeaker::Model && !self.empty;
         hard || follows || HEADS.iter().any(|head| text.starts_with(head))
     }
 }
 
-/// How Aider's output begins where it follows the model's.
+/// The beginnings of Aider's output that may directly follow the model's text.
 const HEADS: &[&str] = &[
     "Added ",
     "Applied edit to ",
@@ -107,13 +107,13 @@ const HEADS: &[&str] = &[
     "Tokens: ",
 ];
 
-/// Returns when a run starts on this line.
-pub fn run_start(line: &str) -> Option<&str> {
+/// Returns the start time if this line is the header of a run.
+pub(crate) fn run_start(line: &str) -> Option<&str> {
     let at = line.strip_prefix("# aider chat started at ")?.trim_end();
     at.starts_with(|c: char| c.is_ascii_digit()).then_some(at)
 }
 
-/// Returns a line's text behind its mark.
+/// Returns a line's text after its mark.
 fn strip_mark<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
     let text = line.strip_prefix(mark)?;
     let text = match text.strip_prefix(' ') {

@@ -1,5 +1,5 @@
-//! `ui_messages.json`: what the program showed. It tells the tokens of each request; what was said
-//! it tells only where the conversation itself is missing.
+//! Reads `ui_messages.json`: what the program showed. Token counts come from here always, messages
+//! only where the conversation's own file is missing.
 
 use jiff::Timestamp;
 use memory::{
@@ -10,7 +10,7 @@ use memory::{
 use super::wire;
 use crate::{ParseOutput, time};
 
-pub fn read_ui_messages(
+pub(crate) fn read_ui_messages(
     flavor: Flavor,
     session: &SessionId,
     text: &str,
@@ -79,7 +79,7 @@ fn emit_ui_message(
     let model = (Role::Assistant, Origin::Model);
     let ((role, origin), blocks) = match kind.as_str() {
         "task" | "user_feedback" => (human, vec![Block::Text(text)]),
-        // Before it had a kind of its own, the task was the first text.
+        // Older versions wrote the task as the first text.
         "text" if number == 1 => (human, vec![Block::Text(text)]),
         "text" | "completion_result" | "followup" | "plan_mode_respond" => {
             (model, vec![Block::Text(text)])
@@ -87,7 +87,7 @@ fn emit_ui_message(
         "reasoning" => (model, vec![Block::Thinking(text)]),
         "command" => (model, vec![call(&id, "execute_command", text)]),
         "command_output" => ((Role::User, Origin::Tool), vec![output(text)]),
-        // A question whether to use a tool; what was done is said.
+        // This only asks for permission; another message reports the use of the tool.
         "tool" if asked && flavor == Flavor::Cline => return,
         "tool" => match tool(&id, &text) {
             Some(blocks) => (model, blocks),

@@ -1,8 +1,8 @@
-//! The end of a session's log that no sweep has read yet.
+//! Reads the end of a session's log that no sweep has stored yet.
 //!
-//! A hook must say how a session stands now, and cannot wait until the log is stored. This reads
-//! the lines behind the stored cursor, within [`UNREAD_BYTES_MAX`], and changes nothing. The
-//! records are not redacted: a caller that shows them passes them through the store's redactor.
+//! A hook must describe the current state of a session and cannot wait for a sweep. This reads the
+//! lines after the stored cursor, up to [`TAIL_BYTES_MAX`], and changes nothing. The records are
+//! not redacted: a caller that shows them must pass them through the store's redactor.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -18,25 +18,25 @@ use crate::scope::message_filter::MessageFilter;
 use crate::tail;
 use crate::{Adapter, InputLine, ParseOutput, Root, Source, SourceFormat, discover};
 
-/// How much of a log's end is read. A hook has a deadline of some milliseconds.
+/// How much of a log's end is read; a hook's deadline is some milliseconds.
 pub const TAIL_BYTES_MAX: u64 = 128 << 10;
-/// A larger database is not opened by a hook: it may have to be read whole.
+/// The largest database that is opened here, since all of it may have to be read.
 pub const DATABASE_BYTES_MAX: u64 = 16 << 20;
-/// The first line of a log may say which session it is of. A longer one is not read.
+/// The longest first line that is read; it may name the session.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 
-/// What a log holds beyond what is stored of it.
+/// The records of a log that are not in the store yet.
 #[derive(Debug, Default)]
 pub struct UnstoredRecords {
     /// The session's records, in the order of the log.
     pub records: Vec<Record>,
-    /// Nothing between what is stored and `records` was left out. Where this is false, the store's
-    /// last records may be older than ones that nobody has read.
+    /// Nothing between the store and `records` was left out. If this is false, the store's last
+    /// records may be older than unread ones.
     pub complete: bool,
 }
 
 impl UnstoredRecords {
-    /// Returns what a log holds that was read to its end.
+    /// Returns the result for a log that is stored to its end.
     fn empty() -> Self {
         Self {
             records: Vec::new(),
@@ -45,7 +45,7 @@ impl UnstoredRecords {
     }
 }
 
-/// A session and the log that tells of it.
+/// A session and its log.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLog<'a> {
     pub path: &'a Path,
@@ -54,7 +54,7 @@ pub struct SessionLog<'a> {
     pub workspace: &'a Workspace,
 }
 
-/// Reads what is new in a session's log. A log that is gone holds nothing new.
+/// Reads the new records of a session's log. A missing log has none.
 pub fn read_unstored_records(
     store: &Store,
     log: &SessionLog<'_>,
@@ -90,13 +90,13 @@ pub fn read_unstored_records(
     }
 }
 
-/// The entries behind a cursor.
+/// The entries after a cursor.
 struct TailEntries {
     parsed: ParseOutput,
     complete: bool,
 }
 
-/// Returns the entries behind the cursor, or `None` where the source has not changed.
+/// Returns the entries after the cursor, or `None` if the source has not changed.
 fn read_behind_cursor(
     adapter: &Adapter,
     source: &Source,
@@ -143,7 +143,7 @@ fn read_lines(
 ) -> io::Result<TailEntries> {
     let mut file = File::open(&source.path)?;
     let size = file.metadata()?.len();
-    // A file that is shorter than the cursor was rewritten: the cursor says nothing of it.
+    // A file that is shorter than the cursor was rewritten, so the cursor does not apply.
     let cursor = cursor.filter(|cursor| cursor.offset <= size);
     let from = cursor.map_or(0, |cursor| cursor.offset);
     let start = from.max(size.saturating_sub(TAIL_BYTES_MAX));
@@ -168,14 +168,14 @@ fn read_lines(
     let mut offset = start;
     let mut bytes = Vec::new();
     if !complete {
-        // The first line was cut. Line numbers only have to rise.
+        // The first line was cut off. Line numbers need not be exact, only ascending.
         offset += input.read_until(b'\n', &mut bytes)? as u64;
         number += start;
     }
     loop {
         bytes.clear();
         let length = input.read_until(b'\n', &mut bytes)?;
-        // A line without its end is still being written.
+        // A line without a newline is still being written.
         if bytes.last() != Some(&b'\n') {
             break;
         }
@@ -189,12 +189,12 @@ fn read_lines(
         reader.read_line(line, &mut parsed);
         offset += length as u64;
     }
-    // What is still open is given as far as it goes: nothing of it is stored.
+    // Incomplete messages are emitted too, because nothing of this is stored.
     reader.finish(true, &mut parsed);
     Ok(TailEntries { parsed, complete })
 }
 
-/// Projects the messages of one session to records, without what must not be kept.
+/// Projects the messages of one session to records, without texts that must not be kept.
 fn project_records(parsed: ParseOutput, log: &SessionLog<'_>, scope: &CaptureScope) -> Vec<Record> {
     let mut records = Vec::new();
     let mut judge = MessageFilter::default();

@@ -1,7 +1,7 @@
-//! What the model said in a turn that was cut short.
+//! Recovers what the model said in an aborted turn.
 //!
-//! A message's event is written before its item, and the item is never written when the turn is
-//! aborted between the two. So an event is kept until its item comes, and told when none does.
+//! The event of a message is written before its item, and the item is never written if the turn is
+//! aborted in between. So an event is kept until its item comes, and emitted if none does.
 
 use jiff::Timestamp;
 use memory::{Block, CallId, Origin, Role};
@@ -9,18 +9,18 @@ use memory::{Block, CallId, Origin, Role};
 use super::log::{CodexLogReader, CodexPosition};
 use crate::{InputLine, ParseOutput};
 
-/// A message of which only the event was read.
-pub struct SpokenEvent {
+/// A message of which only the event has been read.
+pub(crate) struct SpokenEvent {
     text: String,
     line: u64,
     time: Option<Timestamp>,
 }
 
-/// How many messages may wait for their items; there is one at a time.
+/// How many messages are kept; normally there is one at a time.
 const SPOKEN_MAX: usize = 8;
 
 impl CodexLogReader {
-    /// Takes in the event of a message.
+    /// Keeps the event of a message until its item comes.
     pub(super) fn note_spoken_event(&mut self, at: CodexPosition<'_>, text: &str) {
         let before = self.state.clone();
         if text.is_empty() || self.state.told.is_repeat(text, "speech", "message") {
@@ -38,7 +38,7 @@ impl CodexLogReader {
         });
     }
 
-    /// Takes in the item of a message.
+    /// Drops the event that an item has confirmed.
     pub(super) fn match_written_item(&mut self, text: &str) {
         let told = self.state.told.is_repeat(text, "message", "speech");
         if told || self.unwritten.iter().any(|spoken| spoken.text == text) {
@@ -47,7 +47,7 @@ impl CodexLogReader {
         }
     }
 
-    /// Tells what was said and will not be written any more.
+    /// Emits the messages whose items will not come.
     pub(super) fn emit_unwritten(&mut self, at: CodexPosition<'_>, out: &mut ParseOutput) {
         for spoken in std::mem::take(&mut self.unwritten) {
             self.take_applied(&reread_key(&spoken.text));
@@ -72,7 +72,7 @@ impl CodexLogReader {
         }
     }
 
-    /// Forgets what was said in a turn that came to its end.
+    /// Drops the events of a turn that ended normally.
     pub(super) fn drop_unwritten(&mut self) {
         for spoken in std::mem::take(&mut self.unwritten) {
             self.take_applied(&reread_key(&spoken.text));
@@ -80,7 +80,7 @@ impl CodexLogReader {
     }
 }
 
-/// Returns the name under which the log comes back to an event.
+/// Returns the key under which an event's line is marked for reading again.
 fn reread_key(text: &str) -> CallId {
     let hash = blake3::hash(text.as_bytes());
     CallId::new(format!("speech {hash}"))

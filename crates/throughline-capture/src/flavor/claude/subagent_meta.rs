@@ -1,4 +1,4 @@
-//! `agent-<id>.meta.json`: what a subagent was started for.
+//! Reads `agent-<id>.meta.json`: the task that a subagent was started for.
 
 use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use serde::Deserialize;
@@ -20,7 +20,7 @@ struct SubagentMeta<'a> {
 }
 
 #[derive(Debug)]
-pub struct SubagentMetaReader(pub LogOwner);
+pub(crate) struct SubagentMetaReader(pub LogOwner);
 
 impl LogReader for SubagentMetaReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {

@@ -1,50 +1,50 @@
-//! Gathers the messages of a session, each in its last state.
+//! Collects the messages of a session, each in its last state.
 //!
-//! A message is appended again whenever it changes, and the last one counts. A checkpoint
-//! (`$set.messages`) holds the conversation as the model will see it from there on: shortened,
-//! with outputs masked, sometimes without the calls and counts that were recorded before. What is
-//! known of a message by its own record is therefore better, and a checkpoint only tells of
-//! messages that have none. What is rewound or compacted away was still said, and stays.
+//! A message is appended again whenever it changes, and the last version counts. A checkpoint
+//! (`$set.messages`) contains the conversation as the model will see it: shortened, with outputs
+//! masked, sometimes without the calls and counts of the original. A message's own record is
+//! therefore preferred, and a checkpoint only adds messages without one. Messages that were rewound
+//! or compacted away stay.
 
 use std::collections::HashMap;
 
 use super::wire::{Mark, Message, Session};
 use crate::{InputLine, ParseOutput, lines};
 
-/// A session as its file tells it.
+/// A session as its file describes it.
 #[derive(Default)]
-pub struct GeminiConversation {
-    /// What the header and its changes said last; its messages are taken out.
+pub(crate) struct GeminiConversation {
+    /// The last values of the header, without its messages.
     pub session: Session,
     pub turns: Vec<GeminiTurn>,
-    /// Where each message is kept.
+    /// The index of each message in `turns`.
     known: HashMap<String, usize>,
 }
 
-pub struct GeminiTurn {
+pub(crate) struct GeminiTurn {
     pub event: TurnEvent,
-    /// The line where it stood first.
+    /// The line of its first occurrence.
     pub line: u64,
 }
 
-pub enum TurnEvent {
+pub(crate) enum TurnEvent {
     Message(Box<Message>),
-    /// The conversation went back to before this message.
+    /// The conversation was rewound to before this message.
     Rewind(String),
 }
 
-/// How a file is laid out.
+/// The layout of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
-    /// One object, over as many lines as it takes.
+pub(crate) enum Layout {
+    /// One object over several lines.
     Object,
-    /// A record on each line.
+    /// One record per line.
     #[default]
     Lines,
 }
 
 impl GeminiConversation {
-    pub fn read(document: InputLine<'_>, layout: Layout, out: &mut ParseOutput) -> Self {
+    pub(crate) fn read(document: InputLine<'_>, layout: Layout, out: &mut ParseOutput) -> Self {
         let mut conversation = Self::default();
         if layout == Layout::Object || is_whole(document.text) {
             lines::for_each_object(document, out, |text, _| conversation.add_record(1, text));
@@ -120,7 +120,7 @@ impl GeminiConversation {
     }
 }
 
-/// The agent may be writing this very line.
+/// Says whether the agent may still be writing this line.
 fn is_unfinished(text: &str) -> bool {
     !text.ends_with('\n') && !is_whole(text)
 }

@@ -1,4 +1,4 @@
-//! Messages: who said what.
+//! Reads the messages of a session.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ impl PiLogReader {
             "assistant" => self.emit_answer(number, line, message, out),
             "toolResult" => self.emit_result(number, line, message, out),
             "bashExecution" => self.emit_user_command(number, line, message, out),
-            // What extensions put into the conversation; the second name is version 2's.
+            // Extensions write these; the second name is from version 2.
             "custom" | "hookMessage" => {
                 let blocks = content_blocks(message.content, out);
                 let said = self.new_message(number, line, Role::User, Origin::Harness, &blocks);
@@ -78,7 +78,7 @@ impl PiLogReader {
                 self.state.calls.open(call);
             }
         }
-        // An aborted answer has a message too, which only says that the user stopped it.
+        // An aborted answer has an error message too, which only says that the user stopped it.
         if message.stop_reason.as_str() == "error"
             && let Some(error) = message.error_message.get()
         {
@@ -128,7 +128,7 @@ impl PiLogReader {
         push_message(said, blocks, out);
     }
 
-    /// A command that the user ran with `!`: the person's words, and what came of them.
+    /// Emits a command that the user ran with `!`, and its output.
     fn emit_user_command(
         &mut self,
         number: u64,
@@ -152,8 +152,8 @@ impl PiLogReader {
     }
 }
 
-/// Returns the parts of a message's content.
-pub fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Block> {
+/// Returns the blocks of a message's content.
+pub(crate) fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Block> {
     let Some(content) = content else {
         return Vec::new();
     };
@@ -189,8 +189,8 @@ fn some_text(text: String) -> Option<Block> {
     (!text.trim().is_empty()).then_some(Block::Text(text))
 }
 
-/// Returns what tells a block from others.
-pub fn block_key(block: &Block) -> &str {
+/// Returns the text that a block contributes to an id.
+pub(crate) fn block_key(block: &Block) -> &str {
     match block {
         Block::Text(text)
         | Block::Thinking(text)
@@ -207,7 +207,7 @@ pub fn block_key(block: &Block) -> &str {
     }
 }
 
-/// Returns what a person typed: a skill's command stands for the text that Pi put in its place.
+/// Returns what a person typed: Pi replaces a skill's command by the skill's text.
 fn typed_text(text: &str) -> Cow<'_, str> {
     let skill = text
         .strip_prefix("<skill name=\"")
@@ -222,14 +222,14 @@ fn typed_text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the code that a failed command's output ends with.
+/// Returns the exit code at the end of a failed command's output.
 fn exit_code(content: &str) -> Option<i64> {
     let (_, code) = content.rsplit_once("Command exited with code ")?;
     code.trim().parse().ok()
 }
 
-/// Returns the usage of a response. Forks copy it, and converting an old session gives its
-/// entries new names, so the key is made of what stays: when and what was counted.
+/// Returns the usage of a response. Forks copy it, and converting an old session changes ids, so
+/// the key is made of the time and the counts.
 fn usage_entry(
     session: SessionId,
     at: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! Records around the conversation: system notes, attachments, the prompt queue, titles.
+//! Reads the records around the conversation: system notes, attachments, the prompt queue, titles.
 
 use memory::{Block, Boundary, LogEntry, Message, Origin, Role, TitleRank};
 
@@ -11,7 +11,12 @@ use crate::json;
 use crate::{InputLine, ParseOutput};
 
 impl ClaudeLogReader {
-    pub fn read_system(&mut self, record: &Record<'_>, line: InputLine<'_>, out: &mut ParseOutput) {
+    pub(crate) fn read_system(
+        &mut self,
+        record: &Record<'_>,
+        line: InputLine<'_>,
+        out: &mut ParseOutput,
+    ) {
         let block = match record.subtype.get().unwrap_or("") {
             "compact_boundary" => {
                 let metadata: wire::CompactMetadata<'_> =
@@ -25,7 +30,7 @@ impl ClaudeLogReader {
             "api_error" | "error" => Block::Error(error_text(record)),
             "api_refusal" | "model_refusal_fallback" => Block::Error(refusal_text(record)),
             "local_command" => return self.read_local_command(record, line, out),
-            // 1.0.x told of hooks and limits without a subtype.
+            // Version 1.0.x reported hooks and limits without a subtype.
             "" if record.level.is("error") => Block::Error(content_text(record)),
             subtype if IGNORED_SUBTYPES.contains(&subtype) => return,
             subtype => return out.count_unknown(&format!("system/{subtype}")),
@@ -37,7 +42,7 @@ impl ClaudeLogReader {
         log::push_message(message, out);
     }
 
-    /// A command of the program itself; with arguments it is a person's words.
+    /// Reads a command of Claude Code itself. Only its arguments are a person's words.
     fn read_local_command(
         &mut self,
         record: &Record<'_>,
@@ -57,7 +62,7 @@ impl ClaudeLogReader {
         log::push_message(message, out);
     }
 
-    pub fn read_attachment(
+    pub(crate) fn read_attachment(
         &mut self,
         record: &Record<'_>,
         line: InputLine<'_>,
@@ -88,7 +93,7 @@ impl ClaudeLogReader {
         self.emit_user_text(attachment.prompt.0, UserTurnAuthor::Person, message, out);
     }
 
-    pub fn read_queue_operation(
+    pub(crate) fn read_queue_operation(
         &mut self,
         record: &Record<'_>,
         line: InputLine<'_>,
@@ -115,7 +120,7 @@ impl ClaudeLogReader {
         }
     }
 
-    /// Adds a prompt that was delivered in the middle of a turn and left no other trace.
+    /// Emits a prompt that was delivered during a turn and left no other record.
     fn emit_queued_prompt(
         &mut self,
         text: String,
@@ -133,11 +138,11 @@ impl ClaudeLogReader {
         out.push(LogEntry::Message(message));
     }
 
-    pub fn read_title(&mut self, record: &Record<'_>, out: &mut ParseOutput) {
+    pub(crate) fn read_title(&mut self, record: &Record<'_>, out: &mut ParseOutput) {
         let (text, rank) = match record.kind.get().unwrap_or("") {
             "custom-title" => (&record.custom_title, TitleRank::Custom),
             "ai-title" => (&record.ai_title, TitleRank::Generated),
-            // Summaries at the head of a log are of other sessions.
+            // A summary without a leaf in this log belongs to another session.
             _ if record
                 .leaf_uuid
                 .get()
@@ -153,7 +158,7 @@ impl ClaudeLogReader {
     }
 }
 
-/// System notes that are no part of the conversation.
+/// Subtypes of system notes that are not part of the conversation.
 const IGNORED_SUBTYPES: &[&str] = &[
     "",
     "away_summary",
@@ -164,11 +169,11 @@ const IGNORED_SUBTYPES: &[&str] = &[
     "turn_duration",
 ];
 
-/// Returns an API error's own words, from wherever they are nested.
+/// Returns the message of an API error, however deep it is nested.
 fn error_text(record: &Record<'_>) -> String {
     let mut failure: wire::Failure<'_> = json::parse_or_default(record.error);
     let (kind, status) = (failure.kind.get().map(str::to_owned), failure.status.0);
-    /// An error of the client, in it the API's answer, in it the error.
+    /// The client's error contains the API's response, which contains the error.
     const NESTED_MAX: usize = 4;
     for _ in 0..NESTED_MAX {
         if let Some(text) = failure.message.get().or(failure.formatted.get()) {
@@ -190,7 +195,7 @@ fn refusal_text(record: &Record<'_>) -> String {
     }
 }
 
-/// Returns a record's own text, of whichever shape.
+/// Returns a record's text, whatever shape its content has.
 fn content_text(record: &Record<'_>) -> String {
     let content: wire::Content<'_> = json::parse_or_default(record.content);
     let texts: Vec<_> = content

@@ -1,14 +1,14 @@
-//! The small updates: compaction, rewinding, models, titles, errors.
+//! Reads the small updates: compaction, rewinding, models, titles, errors.
 
 use memory::{Block, Boundary, Flavor, LogEntry, Origin, Role, SessionPatch, Title, TitleRank};
 
-use super::pending::GrokPosition;
+use super::pending_message::GrokPosition;
 use super::session::{CompactionProgress, GrokSession, session_id};
 use super::wire::News;
 use crate::ParseOutput;
 
-/// The kinds that [`Session::news`] reads.
-pub const NOTICE_KINDS: &[&str] = &[
+/// The kinds that [`GrokSession::read_notice`] reads.
+pub(crate) const NOTICE_KINDS: &[&str] = &[
     "auto_compact_cancelled",
     "auto_compact_completed",
     "auto_compact_failed",
@@ -24,9 +24,9 @@ pub const NOTICE_KINDS: &[&str] = &[
     "session_summary_generated",
 ];
 
-/// Kinds that say nothing to remember, or say again what another entry says: a plan repeats the
-/// arguments of the tool that made it, a finished subagent its result.
-pub const IGNORED_KINDS: &[&str] = &[
+/// Kinds without content, or with content that another entry repeats: a plan repeats the arguments
+/// of the tool that made it, a finished subagent its result.
+pub(crate) const IGNORED_KINDS: &[&str] = &[
     "auto_continue_completed",
     "auto_recovery_started",
     "available_commands_update",
@@ -73,7 +73,7 @@ pub const IGNORED_KINDS: &[&str] = &[
 ];
 
 impl GrokSession {
-    pub fn read_notice(
+    pub(crate) fn read_notice(
         &mut self,
         kind: &str,
         news: &News<'_>,
@@ -85,7 +85,7 @@ impl GrokSession {
             "auto_compact_started" => {
                 self.state.compaction = CompactionProgress {
                     tokens_before: news.tokens_used,
-                    // Compacting by hand is logged alike, but for another reason.
+                    // A manual compaction is logged in the same way, with another reason.
                     full: news
                         .reason
                         .as_deref()
@@ -110,7 +110,8 @@ impl GrokSession {
                 self.emit_error(news.error.as_deref(), mark, out);
             }
             "rewind_marker" => {
-                // What was said before stays said; the note tells why the talk starts over.
+                // The messages before the rewind stay; the note explains why the conversation
+                // starts over.
                 let prompt = news.target_prompt_index.unwrap_or_default();
                 let note = Block::Text(format!("rewound to prompt {prompt}"));
                 self.emit_block(mark, "", (Role::System, Origin::Harness), note, out);
@@ -123,7 +124,7 @@ impl GrokSession {
                 self.emit_title(title, title_rank, mark, out);
             }
             "session_recap" => self.emit_summary(news.summary.as_deref(), mark, out),
-            // While it is still trying, nothing has failed.
+            // Nothing has failed while Grok still retries.
             "retry_state" if news.kind.as_deref() == Some("retrying") => {}
             _ => {
                 let texts = [&news.error, &news.message, &news.reason];
@@ -133,7 +134,12 @@ impl GrokSession {
         }
     }
 
-    pub fn emit_error(&mut self, text: Option<&str>, mark: &GrokPosition, out: &mut ParseOutput) {
+    pub(crate) fn emit_error(
+        &mut self,
+        text: Option<&str>,
+        mark: &GrokPosition,
+        out: &mut ParseOutput,
+    ) {
         let block = Block::Error(text.unwrap_or("error").to_owned());
         self.emit_block(mark, "/error", (Role::System, Origin::Harness), block, out);
     }

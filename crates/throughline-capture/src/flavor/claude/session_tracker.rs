@@ -1,4 +1,4 @@
-//! What is known of the sessions in a log, so that only news of them is told.
+//! Tracks the sessions of a log so that each change is emitted only once.
 
 use jiff::Timestamp;
 use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
@@ -7,16 +7,17 @@ use serde::{Deserialize, Serialize};
 use super::wire;
 use crate::ParseOutput;
 
-/// One log holds one session, its subagents at most, and rarely a resumed one.
+/// A log contains one session, its subagents and rarely a resumed session. The oldest is dropped
+/// beyond this.
 const SESSIONS_MAX: usize = 64;
 
-/// Longest title, in characters.
+/// The longest title, in characters.
 const TITLE_CHARS_MAX: usize = 120;
 
-/// The sessions of one log. Part of the reader's state: names and times, and fingerprints of
-/// titles, but no title.
+/// The sessions of one log. This is part of the stored state, so titles are kept as fingerprints
+/// only.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct SessionTracker(Vec<TrackedSession>);
+pub(crate) struct SessionTracker(Vec<TrackedSession>);
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -32,31 +33,31 @@ struct TrackedSession {
     branch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
-    /// Fingerprints of the titles told, by rank.
+    /// Fingerprints of the emitted titles, by rank.
     titles: [u32; 6],
     started: Option<Timestamp>,
     ended: Option<Timestamp>,
-    /// Whether the times have widened since they were told.
+    /// The times have changed since they were emitted.
     widened: bool,
 }
 
 /// The session that a record belongs to.
 #[derive(Clone, Debug)]
-pub struct RecordSession {
+pub(crate) struct RecordSession {
     pub session: SessionId,
     pub parent: Option<SessionId>,
     pub kind: Option<SessionKind>,
 }
 
 impl RecordSession {
-    pub fn is_subagent(&self) -> bool {
+    pub(crate) fn is_subagent(&self) -> bool {
         self.kind == Some(SessionKind::Subagent)
     }
 }
 
 impl SessionTracker {
-    /// Takes in what a record of the conversation says, and tells what is new.
-    pub fn observe_record(
+    /// Updates the session from a record and emits what changed.
+    pub(crate) fn observe_record(
         &mut self,
         place: &RecordSession,
         record: &wire::Record<'_>,
@@ -85,8 +86,8 @@ impl SessionTracker {
         }
     }
 
-    /// Tells a title, unless it was told before.
-    pub fn emit_title(
+    /// Emits a title unless it was emitted before.
+    pub(crate) fn emit_title(
         &mut self,
         session: &SessionId,
         text: &str,
@@ -100,7 +101,7 @@ impl SessionTracker {
         }
         let told = &mut self.tracked(session).titles[usize::from(rank.number())];
         let print = fingerprint(&text);
-        // The first prompt stays the first.
+        // Only the first prompt becomes a title.
         if *told == print || (rank == TitleRank::FirstPrompt && *told != 0) {
             return;
         }
@@ -110,8 +111,8 @@ impl SessionTracker {
         out.push(LogEntry::Session(patch));
     }
 
-    /// Tells how far the sessions reach, where that is new.
-    pub fn emit_times(&mut self, out: &mut ParseOutput) {
+    /// Emits the start and end times that have changed.
+    pub(crate) fn emit_times(&mut self, out: &mut ParseOutput) {
         for known in self.0.iter_mut().filter(|known| known.widened) {
             known.widened = false;
             let session = SessionId::of(Flavor::Claude, &known.session);
@@ -121,15 +122,18 @@ impl SessionTracker {
         }
     }
 
-    /// Returns where a session stood last: folder and branch.
-    pub fn last_location(&mut self, session: &SessionId) -> (Option<String>, Option<String>) {
+    /// Returns the last folder and branch of a session.
+    pub(crate) fn last_location(
+        &mut self,
+        session: &SessionId,
+    ) -> (Option<String>, Option<String>) {
         let known = self.tracked(session);
         (known.cwd.clone(), known.branch.clone())
     }
 
     fn tracked(&mut self, session: &SessionId) -> &mut TrackedSession {
         let native = session.native();
-        // The session of the last record is the one of the next, nearly always.
+        // Searched from the end: consecutive records nearly always belong to the same session.
         let at = match self.0.iter().rposition(|known| known.session == native) {
             Some(at) => at,
             None => {
@@ -153,8 +157,8 @@ fn update_if_changed(known: &mut Option<String>, said: Option<&str>) -> Option<S
     known.clone()
 }
 
-/// Returns a number for a text that is never zero.
-pub fn fingerprint(text: &str) -> u32 {
+/// Returns a hash of a text that is never zero; zero stands for no text.
+pub(crate) fn fingerprint(text: &str) -> u32 {
     let hash = blake3::hash(text.as_bytes());
     let [a, b, c, d, ..] = *hash.as_bytes();
     u32::from_le_bytes([a, b, c, d]).max(1)
