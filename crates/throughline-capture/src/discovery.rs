@@ -53,11 +53,11 @@ impl SourceError {
 /// Lists the logs below the roots. Links that lead out of a root are not followed, and pipes and
 /// devices are not opened. A root that does not exist is no error: its agent is not installed.
 pub fn discover(adapters: &[&Adapter], roots: &[Root]) -> Discovery {
-    let mut found = Discovery::default();
-    for start in walk_starts(adapters, roots) {
-        start.walk(&mut found).visit_path(&start.path, 0);
+    let mut discovery = Discovery::default();
+    for start in &walk_starts(adapters, roots) {
+        SourceWalk::new(start, &mut discovery).visit_path(&start.path, 0);
     }
-    found
+    discovery
 }
 
 /// Lists those logs that [`discover`] would find at these paths, which are files or whole folders.
@@ -67,20 +67,21 @@ pub(crate) fn discover_paths(
     roots: &[Root],
     paths: &BTreeSet<PathBuf>,
 ) -> Discovery {
-    let mut found = Discovery::default();
-    for start in walk_starts(adapters, roots) {
+    let mut discovery = Discovery::default();
+    for start in &walk_starts(adapters, roots) {
+        let mut walk = SourceWalk::new(start, &mut discovery);
         for path in paths {
             let database = store::foreign::database_of(path);
             for path in database.iter().chain([path]) {
                 if start.path.starts_with(path) {
-                    start.walk(&mut found).visit_path(&start.path, 0);
+                    walk.visit_path(&start.path, 0);
                 } else if let Some(depth) = start.depth_of(path) {
-                    start.walk(&mut found).visit_path(path, depth);
+                    walk.visit_path(path, depth);
                 }
             }
         }
     }
-    found
+    discovery
 }
 
 /// Where a walk starts, and the adapters that may claim what it finds.
@@ -89,21 +90,13 @@ struct WalkStart<'a> {
     /// The folder that links must not lead out of.
     root: PathBuf,
     adapters: Vec<&'a Adapter>,
+    /// The content of each file decides which adapter reads it.
     reads_content: bool,
+    /// The user named this file, so it is an error if it is not a log.
     is_named_file: bool,
 }
 
 impl<'a> WalkStart<'a> {
-    fn walk<'s>(&'s self, found: &'s mut Discovery) -> SourceWalk<'s, 'a> {
-        SourceWalk {
-            adapters: &self.adapters,
-            root: &self.root,
-            reads_content: self.reads_content,
-            is_named_file: self.is_named_file,
-            discovery: found,
-        }
-    }
-
     /// Returns how many folders deep a path is, or `None` if a walk from here would not reach it.
     fn depth_of(&self, path: &Path) -> Option<usize> {
         let depth = path.strip_prefix(&self.path).ok()?.components().count();
@@ -176,13 +169,9 @@ fn agent_homes<'a>(adapters: &[&'a Adapter], root: &Path) -> Vec<(PathBuf, Vec<&
         {
             if folder.is_dir() && !folder.is_symlink() {
                 is_collection |= is_unambiguous;
-                let tenants = adapters.iter().copied();
-                homes.push((
-                    folder,
-                    tenants
-                        .filter(|a| shares_home(a.flavor(), flavor))
-                        .collect(),
-                ));
+                let adapters = adapters.iter().copied();
+                let adapters = adapters.filter(|other| shares_home(other.flavor(), flavor));
+                homes.push((folder, adapters.collect()));
             }
         }
     }
@@ -201,17 +190,17 @@ fn shares_home(flavor: Flavor, home: Flavor) -> bool {
 /// An adapter, and how it would read a file.
 type AdapterClaim<'a> = (&'a Adapter, SourceFormat);
 
-struct SourceWalk<'a, 'b> {
-    adapters: &'a [&'b Adapter],
-    root: &'a Path,
-    /// The content of each file decides which adapter reads it.
-    reads_content: bool,
-    /// The user named this file, so it is an error if it is not a log.
-    is_named_file: bool,
-    discovery: &'a mut Discovery,
+/// A walk through a folder.
+struct SourceWalk<'w, 'a> {
+    start: &'w WalkStart<'a>,
+    discovery: &'w mut Discovery,
 }
 
-impl<'b> SourceWalk<'_, 'b> {
+impl<'w, 'a> SourceWalk<'w, 'a> {
+    fn new(start: &'w WalkStart<'a>, discovery: &'w mut Discovery) -> Self {
+        Self { start, discovery }
+    }
+
     fn visit_folder(&mut self, folder: &Path, depth: usize) {
         if depth > DEPTH_MAX {
             return self.report_error(folder, &"nested too deep");
@@ -252,7 +241,7 @@ impl<'b> SourceWalk<'_, 'b> {
 
     fn visit_link(&mut self, link: &Path) {
         match fs::canonicalize(link) {
-            Ok(target) if !target.starts_with(self.root) => {
+            Ok(target) if !target.starts_with(&self.start.root) => {
                 self.report_error(link, &"not followed: the link leads out of the folder");
             }
             // A folder inside the root is walked at its own path, not again through the link.
@@ -264,13 +253,14 @@ impl<'b> SourceWalk<'_, 'b> {
     }
 
     fn visit_file(&mut self, path: &Path) {
-        let relative = path.strip_prefix(self.root).unwrap_or(path);
+        let relative = path.strip_prefix(&self.start.root).unwrap_or(path);
         let claims: Vec<_> = self
+            .start
             .adapters
             .iter()
-            .filter_map(|adapter| Some((*adapter, adapter.claim(self.root, relative)?)))
+            .filter_map(|adapter| Some((*adapter, adapter.claim(&self.start.root, relative)?)))
             .collect();
-        let owner = if self.reads_content {
+        let owner = if self.start.reads_content {
             self.owner_by_content(path, &claims)
         } else {
             claims.first().copied()
@@ -290,11 +280,11 @@ impl<'b> SourceWalk<'_, 'b> {
     fn owner_by_content(
         &mut self,
         path: &Path,
-        claims: &[AdapterClaim<'b>],
-    ) -> Option<AdapterClaim<'b>> {
+        claims: &[AdapterClaim<'a>],
+    ) -> Option<AdapterClaim<'a>> {
         let claimed = claims.first().map(|(_, format)| *format);
         // A file that the user named is read whatever its extension.
-        let named = self.is_named_file.then_some(SourceFormat::Lines);
+        let named = self.start.is_named_file.then_some(SourceFormat::Lines);
         let format = claimed.or_else(|| format_by_extension(path)).or(named)?;
         let head = match read_head(path, format) {
             Ok(head) => head,
@@ -307,11 +297,11 @@ impl<'b> SourceWalk<'_, 'b> {
         if let Some(claim) = by_name {
             return Some(*claim);
         }
-        let identified = self.adapters.iter().find_map(|adapter| {
+        let identified = self.start.adapters.iter().find_map(|adapter| {
             let format = adapter.identify(&head)?;
             Some((*adapter, compressed_or(format, path)))
         });
-        if identified.is_none() && claims.is_empty() && self.is_named_file {
+        if identified.is_none() && claims.is_empty() && self.start.is_named_file {
             self.report_error(path, &"not a session log of any supported agent");
         }
         // A log with a damaged start goes to the adapter that claims its name; that reader reports

@@ -32,6 +32,8 @@ const DECOMPRESSED_BYTES_MIN: u64 = 256 << 20;
 const DECOMPRESSED_RATIO_MAX: u64 = 1_000;
 /// The largest zstd window that is accepted, 32 MiB. Each reader needs that much memory.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
+/// The size of one read from a file.
+const BUFFER_BYTES: usize = 256 << 10;
 /// How much of the start of a file, and of its text before the cursor, is compared.
 const FINGERPRINT_BYTES: u64 = 4096;
 /// A file that has not changed for this long is complete, with or without a final newline.
@@ -131,16 +133,13 @@ pub fn read_source(
     match source.format {
         SourceFormat::Lines => {
             file.seek(SeekFrom::Start(tail.offset))?;
-            tail.read_lines(
-                BufReader::with_capacity(256 << 10, &file),
-                Some(&file),
-                emit,
-            )
+            let input = BufReader::with_capacity(BUFFER_BYTES, &file);
+            tail.read_lines(input, Some(&file), emit)
         }
         SourceFormat::LinesZstd => {
             let mut decoder = zstd::stream::read::Decoder::new(&file)?;
             decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-            tail.read_lines(BufReader::with_capacity(256 << 10, decoder), None, emit)
+            tail.read_lines(BufReader::with_capacity(BUFFER_BYTES, decoder), None, emit)
         }
         SourceFormat::Document | SourceFormat::Database => tail.read_document(&file, emit),
     }
@@ -176,7 +175,7 @@ fn read_database(
         modified: time::from_mtime(stamp.mtime_ns),
         log: None,
     };
-    let _finished = emit(chunk);
+    let _last = emit(chunk);
     Ok(())
 }
 
@@ -195,6 +194,7 @@ pub fn read_first_block(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// A read in progress: the position in the source, and what was parsed since the last chunk.
 struct TailReader {
     reader: Box<dyn LogReader>,
     key: [u8; 16],
@@ -222,31 +222,23 @@ impl TailReader {
     ) -> io::Result<()> {
         let mut buffer = Vec::new();
         loop {
-            let got = next_line(&mut input, &mut buffer)?;
-            match got {
+            match next_line(&mut input, &mut buffer)? {
                 LineRead::End => break,
                 LineRead::Unterminated if !self.accepts_unterminated(&buffer) => break,
                 LineRead::Line | LineRead::Unterminated => self.read_line(&buffer),
                 LineRead::TooLong(length) => self.skip_line(length),
             }
             if self.offset >= self.offset_max {
-                self.parsed.skipped.push(SkippedLine {
-                    line: self.line + 1,
-                    reason: SkipReason::TooLong,
-                });
+                self.report_skipped(self.line + 1, SkipReason::TooLong);
                 break;
             }
             if self.is_chunk_full() {
-                let chunk = self.take_chunk(file, false)?;
-                if emit(chunk).is_break() {
+                if emit(self.take_chunk(file, false)?).is_break() {
                     return Ok(());
                 }
             }
         }
-        self.reader.finish(self.is_complete, &mut self.parsed);
-        let chunk = self.take_chunk(file, true)?;
-        let _finished = emit(chunk);
-        Ok(())
+        self.finish(file, emit)
     }
 
     fn is_chunk_full(&self) -> bool {
@@ -260,20 +252,14 @@ impl TailReader {
         emit: &mut dyn FnMut(SourceChunk) -> ControlFlow<()>,
     ) -> io::Result<()> {
         if self.stamp.size > DOCUMENT_BYTES_MAX {
-            self.parsed.skipped.push(SkippedLine {
-                line: 1,
-                reason: SkipReason::TooLong,
-            });
+            self.report_skipped(1, SkipReason::TooLong);
         } else {
             let mut bytes = Vec::new();
             file.take(DOCUMENT_BYTES_MAX).read_to_end(&mut bytes)?;
             self.read_line(&bytes);
         }
         self.offset = self.stamp.size;
-        self.reader.finish(self.is_complete, &mut self.parsed);
-        let chunk = self.take_chunk(None, true)?;
-        let _finished = emit(chunk);
-        Ok(())
+        self.finish(None, emit)
     }
 
     /// Says whether a last line without a newline is read: it must be valid JSON, and the agent
@@ -292,10 +278,7 @@ impl TailReader {
         let text = match simdutf8::basic::from_utf8(bytes) {
             Ok(text) => std::borrow::Cow::Borrowed(text),
             Err(_) => {
-                self.parsed.skipped.push(SkippedLine {
-                    line: self.line,
-                    reason: SkipReason::NotUtf8,
-                });
+                self.report_skipped(self.line, SkipReason::NotUtf8);
                 String::from_utf8_lossy(bytes)
             }
         };
@@ -320,15 +303,29 @@ impl TailReader {
             ));
         }
         self.offset += length;
-        self.parsed.skipped.push(SkippedLine {
-            line: self.line,
-            reason: SkipReason::TooLong,
-        });
+        self.report_skipped(self.line, SkipReason::TooLong);
     }
 
-    fn take_chunk(&mut self, file: Option<&File>, last: bool) -> io::Result<SourceChunk> {
+    fn report_skipped(&mut self, line: u64, reason: SkipReason) {
+        self.parsed.skipped.push(SkippedLine { line, reason });
+    }
+
+    /// Ends the read and emits the last chunk, after which the answer of `emit` does not matter.
+    fn finish(
+        mut self,
+        file: Option<&File>,
+        emit: &mut dyn FnMut(SourceChunk) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        self.reader.finish(self.is_complete, &mut self.parsed);
+        let _last = emit(self.take_chunk(file, true)?);
+        Ok(())
+    }
+
+    /// Returns what was parsed since the last chunk. `file` is the open file if it is one of plain
+    /// lines, which can be resumed.
+    fn take_chunk(&mut self, file: Option<&File>, is_last: bool) -> io::Result<SourceChunk> {
         let resume = self.reader.resume_point();
-        let open = resume.is_some() || (file.is_some() && self.offset < self.stamp.size);
+        let is_open = resume.is_some() || (file.is_some() && self.offset < self.stamp.size);
         let (line, offset, state) = match resume {
             // A cursor holds the number of lines before it.
             Some(resume) => (resume.line.saturating_sub(1), resume.offset, resume.state),
@@ -354,11 +351,11 @@ impl TailReader {
             head,
             tail,
             archived: self.archived,
-            complete: self.is_complete || !open,
+            complete: self.is_complete || !is_open,
             gone: false,
             state: Some(state),
         };
-        if !last && (self.is_reread || file.is_none()) {
+        if !is_last && (self.is_reread || file.is_none()) {
             // If the sweep is interrupted here, the source must be read from its start again: only
             // at its end is it known which records it no longer holds.
             cursor = Cursor {
@@ -370,7 +367,7 @@ impl TailReader {
         Ok(SourceChunk {
             parsed: std::mem::take(&mut self.parsed),
             cursor,
-            is_last: last,
+            is_last,
             is_reread: self.is_reread,
             read_bytes,
             modified: time::from_mtime(self.stamp.mtime_ns),

@@ -1,4 +1,4 @@
-//! Sources that shrink, are rotated, rewritten, rewound or vanish: their records stay.
+//! Records stay when their source shrinks, is rotated, rewritten, rewound or removed.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,8 +21,8 @@ fn claude_session() -> SessionId {
     SessionId::of(Flavor::Claude, "s")
 }
 
-/// Returns the texts of a session's records in their order, with a mark on those that their source
-/// has lost.
+/// Returns the texts of a session's records in order. "(lost)" follows those that their source no
+/// longer holds.
 fn shown(machine: &Machine, session: &SessionId) -> Vec<String> {
     let show = |record: StoredRecord| {
         let mark = if record.in_source { "" } else { " (lost)" };
@@ -31,14 +31,14 @@ fn shown(machine: &Machine, session: &SessionId) -> Vec<String> {
     machine.records(session).into_iter().map(show).collect()
 }
 
-/// Writes prompts with these texts; each is known by its text.
+/// Writes prompts with these texts, which are also their ids.
 fn write_prompts(path: &Path, texts: &[&str]) {
     let lines = texts.iter().map(|text| prompt("s", text, text));
     fs::write(path, lines.collect::<String>()).unwrap();
 }
 
 #[test]
-fn a_truncated_log_takes_nothing_with_it() {
+fn a_truncated_log_loses_no_records() {
     let machine = Machine::new();
     let path = machine.claude_log("a.jsonl");
     write_prompts(&path, &["one", "two", "three", "four"]);
@@ -54,9 +54,9 @@ fn a_truncated_log_takes_nothing_with_it() {
     let expected = ["one", "two", "three (lost)", "four (lost)"];
     assert_eq!(shown(&machine, &claude_session()), expected);
     assert_eq!([machine.finds("two"), machine.finds("four")], [1, 1]);
-    // A sweep over the same file changes nothing.
+    // Another sweep of the same file changes nothing.
     assert_eq!(machine.sweep_at(LONG_AFTER).no_longer_in_source, 0);
-    // What is appended again is the same record, and in its source.
+    // A prompt that is appended again is the same record, and its source holds it again.
     write_prompts(&path, &["one", "two", "three"]);
     assert_eq!(machine.sweep_at(LONG_AFTER).records, 0);
     let expected = ["one", "two", "three", "four (lost)"];
@@ -65,7 +65,7 @@ fn a_truncated_log_takes_nothing_with_it() {
 }
 
 #[test]
-fn a_rewound_conversation_goes_on_behind_what_it_lost() {
+fn a_rewound_conversation_continues_after_what_it_lost() {
     let machine = Machine::new();
     let path = machine.claude_log("a.jsonl");
     write_prompts(&path, &["one", "two", "three", "four"]);
@@ -86,7 +86,7 @@ fn a_rewound_conversation_goes_on_behind_what_it_lost() {
         "next",
     ];
     assert_eq!(shown(&machine, &claude_session()), expected);
-    // Once everything is there again, the order is the log's.
+    // When the log holds everything again, its order decides.
     let all = ["one", "two", "three", "other", "next", "four"];
     write_prompts(&path, &all);
     machine.sweep_at(LONG_AFTER);
@@ -94,14 +94,14 @@ fn a_rewound_conversation_goes_on_behind_what_it_lost() {
 }
 
 #[test]
-fn an_emptied_or_vanished_log_takes_nothing_with_it() {
+fn an_emptied_or_removed_log_loses_no_records() {
     let machine = Machine::new();
-    let (emptied, vanished) = (machine.claude_log("a.jsonl"), machine.claude_log("b.jsonl"));
+    let (emptied, removed) = (machine.claude_log("a.jsonl"), machine.claude_log("b.jsonl"));
     fs::write(&emptied, prompt("s", "u1", "alpha")).unwrap();
-    fs::write(&vanished, prompt("t", "u2", "beta")).unwrap();
+    fs::write(&removed, prompt("t", "u2", "beta")).unwrap();
     machine.sweep_at(LONG_AFTER);
     fs::write(&emptied, "").unwrap();
-    fs::remove_file(&vanished).unwrap();
+    fs::remove_file(&removed).unwrap();
     let sweep = machine.sweep_at(LONG_AFTER);
     assert_eq!((sweep.no_longer_in_source, sweep.gone), (1, 1));
     assert_eq!([machine.finds("alpha"), machine.finds("beta")], [1, 1]);
@@ -110,7 +110,7 @@ fn an_emptied_or_vanished_log_takes_nothing_with_it() {
     assert_eq!(shown(&machine, &other), ["beta (lost)"]);
     fs::write(&emptied, prompt("s", "u1", "alpha")).unwrap();
     let regrown = prompt("t", "u2", "beta") + &prompt("t", "u3", "delta");
-    fs::write(&vanished, regrown).unwrap();
+    fs::write(&removed, regrown).unwrap();
     assert_eq!(machine.sweep_at(LONG_AFTER).records, 1);
     assert_eq!(shown(&machine, &claude_session()), ["alpha"]);
     assert_eq!(shown(&machine, &other), ["beta", "delta"]);
@@ -129,14 +129,14 @@ fn a_moved_log_is_the_same_log() {
     let sweep = machine.sweep_at(LONG_AFTER);
     assert_eq!((sweep.records, sweep.gone), (0, 1));
     assert_eq!(shown(&machine, &claude_session()), ["alpha"]);
-    // The record went with the log: when that is rewritten, the record is no longer in its source.
+    // The record belongs to the moved log: when that is rewritten, its source has lost the record.
     let omega = "omega, longer than what was there before";
     fs::write(&after, prompt("s", "u5", omega)).unwrap();
     machine.sweep_at(LONG_AFTER);
     assert_eq!(shown(&machine, &claude_session()), ["alpha (lost)", omega]);
 }
 
-/// One log is in two files: what one of them loses is still in the other.
+/// A log exists as two files; what one of them loses, the other still holds.
 #[test]
 fn a_record_that_another_file_holds_is_in_its_source() {
     let machine = Machine::new();
@@ -176,7 +176,7 @@ fn a_document_that_loses_messages_keeps_them() {
     let session = SessionId::of(Flavor::Gemini, "g");
     write(&["one", "two", "thr"]);
     machine.sweep_at(LONG_AFTER);
-    // A message that was being written is one message, not two.
+    // A message that has grown is the same message, not a second one.
     write(&["one", "two", "three is longer now"]);
     machine.sweep_at(LONG_AFTER);
     let grown = ["one", "two", "three is longer now"];
@@ -195,7 +195,7 @@ fn a_document_that_loses_messages_keeps_them() {
 }
 
 #[test]
-fn earlier_generations_of_a_log_stay_until_it_is_whole_again() {
+fn earlier_versions_of_a_log_stay_until_it_is_complete_again() {
     let machine = Machine::new();
     let path = machine.claude_log("a.jsonl");
     let all = ["one", "two", "three", "four"];
@@ -230,7 +230,7 @@ fn earlier_generations_of_a_log_stay_until_it_is_whole_again() {
     assert_eq!(versions(&machine), [fs::read_to_string(&path).unwrap()]);
 }
 
-/// Cursor's transcripts hold no times.
+/// The transcripts of Cursor hold no times.
 #[test]
 fn a_log_without_times_is_dated_by_its_file() {
     let machine = Machine::new();
@@ -274,9 +274,9 @@ fn a_log_without_times_is_dated_by_its_file() {
 /// A log of one session, whose entries are lines with texts of their own.
 #[derive(Clone, Copy, Debug)]
 enum Agent {
-    /// Gives its entries ids.
+    /// Its entries have ids.
     Claude,
-    /// Gives them none: they are named by what stands before them.
+    /// Its entries have none; their ids are derived from the entries before them.
     Codex,
 }
 
@@ -319,16 +319,16 @@ impl Agent {
 #[derive(Clone, Debug)]
 enum Change {
     Append(usize),
-    /// Cuts the end off, with half a line left over or not.
+    /// Cuts the end off, and may leave half a line.
     Truncate(usize, bool),
     /// Cuts the beginning off.
     DropFirst(usize),
     Remove(usize),
-    /// Puts new entries in the place of all.
+    /// Replaces all entries by new ones.
     Rewrite(usize),
-    /// Moves the file aside and begins another.
+    /// Moves the file away and starts a new one.
     Rotate(usize),
-    /// Writes the longest log again that ever was.
+    /// Restores the longest version of the log.
     Restore,
     Delete,
 }
@@ -361,7 +361,7 @@ impl Model {
         (self.next - count..self.next).collect()
     }
 
-    /// Changes the files as an agent, a person or a program for logs would.
+    /// Changes the files as an agent, a user or a log rotation would.
     fn change(&mut self, machine: &Machine, change: &Change) {
         let path = self.agent.path(machine, "current");
         let mut half = None;
@@ -424,7 +424,7 @@ fn check_changes(agent: Agent, all: &[Change]) -> Result<(), TestCaseError> {
     for (step, change) in all.iter().enumerate() {
         model.change(&machine, change);
         machine.sweep_at(WHILE_WRITING);
-        // What a vanished file held may be in another, which the next sweep reads again.
+        // Another file may hold what the removed one held; the next sweep reads it again.
         machine.sweep_at(WHILE_WRITING);
         let mut found: BTreeMap<String, Vec<bool>> = BTreeMap::new();
         for record in machine.records(&agent.session()) {
@@ -450,7 +450,7 @@ fn check_changes(agent: Agent, all: &[Change]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Each case sweeps many times, so there are few; `PROPTEST_CASES` asks for more.
+/// Each case sweeps many times, so the default number is small; `PROPTEST_CASES` raises it.
 #[expect(clippy::disallowed_methods, reason = "the variable is proptest's own")]
 fn config() -> ProptestConfig {
     let usual = ProptestConfig {
@@ -467,8 +467,8 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    /// Whatever becomes of a log, every whole entry that was ever seen is stored once, and its mark
-    /// says whether a file holds it now.
+    /// However a log changes, every complete entry that a sweep has read is stored once, and marked
+    /// by whether a file still holds it.
     #[test]
     fn any_change_of_a_log_keeps_every_entry_once(
         changes in prop::collection::vec(changes(), 1..8),

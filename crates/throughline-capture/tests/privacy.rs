@@ -1,4 +1,4 @@
-//! What must not be captured is in no byte of the store, whichever agent and tool showed it.
+//! No byte of the store holds what must not be captured, whichever agent and tool printed it.
 
 #![allow(
     clippy::unwrap_used,
@@ -41,13 +41,13 @@ fn shell(command: &str, output: impl Into<String>) -> Step {
     step("shell", json!({ "command": command }), output)
 }
 
-/// A word that occurs nowhere else. Its first letters may be shared in the index, so it is looked
-/// for without them.
+/// Returns a word that occurs nowhere else. The index may share its first letters with other words,
+/// so the tests search for it without them.
 fn marker(agent: &str, name: &str) -> String {
     format!("qz{agent}{name}7wvxk")
 }
 
-/// Ways to show a file that is never captured; each has a marker of its own in what is shown.
+/// Returns steps that print or write a never-captured file in many ways, each with its own marker.
 fn never_steps(agent: &str) -> Vec<Step> {
     let m = |name: &str| format!("FOO={}", marker(agent, name));
     let diff = format!(
@@ -149,7 +149,7 @@ fn lines(all: &[Value]) -> String {
     all.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Returns the logs of an agent that took these steps: paths below its root, and texts.
+/// Returns the logs of an agent that took these steps, as paths below its root and texts.
 fn logs(
     agent: &str,
     session: &str,
@@ -189,20 +189,31 @@ fn logs(
                     json!([{"type": "tool_use", "id": call(n), "name": name, "input": step.input}]),
                     Value::Null,
                 ));
-                log.push(entry("user", format!("r{n}"), json!([{"type": "tool_result", "tool_use_id": call(n), "content": step.output}]), copy));
+                log.push(entry(
+                    "user",
+                    format!("r{n}"),
+                    json!([{"type": "tool_result",
+                    "tool_use_id": call(n), "content": step.output}]),
+                    copy,
+                ));
             }
             vec![(format!("projects/-p/{session}.jsonl"), lines(&log))]
         }
         "codex" => {
-            let line = |kind: &str, payload: Value| json!({"timestamp": at, "type": kind, "payload": payload});
+            let line = |kind: &str, payload: Value| {
+                json!({"timestamp": at, "type": kind,
+                "payload": payload})
+            };
             let mut log = vec![
                 line(
                     "session_meta",
-                    json!({"id": session, "timestamp": at, "cwd": cwd, "originator": "codex_cli_rs", "cli_version": "0.98.0"}),
+                    json!({"id": session, "timestamp": at, "cwd": cwd,
+                        "originator": "codex_cli_rs", "cli_version": "0.98.0"}),
                 ),
                 line(
                     "response_item",
-                    json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": prompt}]}),
+                    json!({"type": "message", "role": "user", "content": [{"type": "input_text",
+                        "text": prompt}]}),
                 ),
             ];
             for (n, step) in steps.iter().enumerate() {
@@ -210,9 +221,25 @@ fn logs(
                     "shell" => json!({"command": ["bash", "-lc", step.input["command"]]}),
                     _ => step.input.clone(),
                 };
-                log.push(line("response_item", json!({"type": "function_call", "name": step.tool, "arguments": arguments.to_string(), "call_id": call(n)})));
-                log.push(line("event_msg", json!({"type": "exec_command_end", "call_id": call(n), "command": ["bash", "-lc", step.input["command"]], "stdout": step.output, "stderr": "", "aggregated_output": step.output, "exit_code": 0, "duration": {"secs": 0, "nanos": 1}, "formatted_output": step.output})));
-                log.push(line("response_item", json!({"type": "function_call_output", "call_id": call(n), "output": json!({"output": step.output, "metadata": {"exit_code": 0}}).to_string()})));
+                log.push(line(
+                    "response_item",
+                    json!({"type": "function_call",
+                    "name": step.tool, "arguments": arguments.to_string(), "call_id": call(n)}),
+                ));
+                log.push(line(
+                    "event_msg",
+                    json!({"type": "exec_command_end",
+                    "call_id": call(n), "command": ["bash", "-lc", step.input["command"]],
+                    "stdout": step.output, "stderr": "", "aggregated_output": step.output,
+                    "exit_code": 0, "duration": {"secs": 0, "nanos": 1},
+                    "formatted_output": step.output}),
+                ));
+                log.push(line(
+                    "response_item",
+                    json!({"type": "function_call_output",
+                    "call_id": call(n), "output": json!({"output": step.output,
+                    "metadata": {"exit_code": 0}}).to_string()}),
+                ));
             }
             vec![(
                 format!("sessions/2026/01/05/rollout-2026-01-05T09-00-00-{session}.jsonl"),
@@ -221,14 +248,30 @@ fn logs(
         }
         "gemini" => {
             let project = cwd.rsplit('/').next().unwrap();
-            let calls: Vec<Value> = steps.iter().enumerate().map(|(n, step)| {
-                let name = match step.tool { "shell" => "run_shell_command", "read" => "read_file", "write" => "write_file", "edit" => "replace", "grep" => "search_file_content", other => other };
-                json!({"id": call(n), "name": name, "args": step.input, "status": "success", "timestamp": at, "resultDisplay": step.output, "result": [{"functionResponse": {"id": call(n), "name": name, "response": {"output": step.output}}}]})
-            }).collect();
+            let calls: Vec<Value> = steps
+                .iter()
+                .enumerate()
+                .map(|(n, step)| {
+                    let name = match step.tool {
+                        "shell" => "run_shell_command",
+                        "read" => "read_file",
+                        "write" => "write_file",
+                        "edit" => "replace",
+                        "grep" => "search_file_content",
+                        other => other,
+                    };
+                    json!({"id": call(n), "name": name, "args": step.input, "status": "success",
+                    "timestamp": at, "resultDisplay": step.output,
+                    "result": [{"functionResponse": {"id": call(n), "name": name,
+                    "response": {"output": step.output}}}]})
+                })
+                .collect();
             let log = [
-                json!({"sessionId": session, "projectHash": "00", "startTime": at, "lastUpdated": at, "kind": "main"}),
+                json!({"sessionId": session, "projectHash": "00", "startTime": at,
+                    "lastUpdated": at, "kind": "main"}),
                 json!({"id": "u1", "timestamp": at, "type": "user", "content": [{"text": prompt}]}),
-                json!({"id": "g1", "timestamp": at, "type": "gemini", "content": "so", "thoughts": [], "tokens": null, "model": "gemini-3-pro", "toolCalls": calls}),
+                json!({"id": "g1", "timestamp": at, "type": "gemini", "content": "so",
+                    "thoughts": [], "tokens": null, "model": "gemini-3-pro", "toolCalls": calls}),
             ];
             vec![
                 (
@@ -242,12 +285,17 @@ fn logs(
             ]
         }
         "copilot" => {
-            let event = |kind: &str, n: String, data: Value| json!({"type": kind, "data": data, "id": format!("{session}-{n}"), "timestamp": at, "parentId": null});
+            let event = |kind: &str, n: String, data: Value| {
+                json!({"type": kind, "data": data,
+                "id": format!("{session}-{n}"), "timestamp": at, "parentId": null})
+            };
             let mut log = vec![
                 event(
                     "session.start",
                     "s".into(),
-                    json!({"sessionId": session, "version": 1, "producer": "copilot-agent", "copilotVersion": "1.0.102", "startTime": at, "context": {"cwd": cwd, "gitRoot": cwd}}),
+                    json!({"sessionId": session, "version": 1, "producer": "copilot-agent",
+                        "copilotVersion": "1.0.102", "startTime": at, "context": {"cwd": cwd,
+                        "gitRoot": cwd}}),
                 ),
                 event("user.message", "u".into(), json!({"content": prompt})),
             ];
@@ -258,20 +306,32 @@ fn logs(
                     "write" => "create",
                     other => other,
                 };
-                log.push(event("assistant.message", format!("a{n}"), json!({"messageId": format!("m{n}"), "content": "", "toolRequests": [{"toolCallId": call(n), "name": name, "arguments": step.input, "type": "function"}]})));
+                log.push(event(
+                    "assistant.message",
+                    format!("a{n}"),
+                    json!({"messageId": format!("m{n}"), "content": "",
+                    "toolRequests": [{"toolCallId": call(n), "name": name,
+                    "arguments": step.input, "type": "function"}]}),
+                ));
                 log.push(event(
                     "tool.execution_start",
                     format!("x{n}"),
                     json!({"toolCallId": call(n), "toolName": name, "arguments": step.input}),
                 ));
-                log.push(event("tool.execution_complete", format!("y{n}"), json!({"toolCallId": call(n), "success": true, "result": {"content": step.output, "detailedContent": step.output}})));
+                log.push(event(
+                    "tool.execution_complete",
+                    format!("y{n}"),
+                    json!({"toolCallId": call(n), "success": true,
+                    "result": {"content": step.output, "detailedContent": step.output}}),
+                ));
             }
             vec![(format!("session-state/{session}/events.jsonl"), lines(&log))]
         }
         "grok" => {
             let update = |update: Value| json!({"sessionId": session, "update": update});
             let mut log = vec![update(
-                json!({"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": prompt}}),
+                json!({"sessionUpdate": "user_message_chunk", "content": {"type": "text",
+                    "text": prompt}}),
             )];
             for (n, step) in steps.iter().enumerate() {
                 let name = match step.tool {
@@ -279,8 +339,13 @@ fn logs(
                     "read" => "read_file",
                     other => other,
                 };
-                log.push(update(json!({"sessionUpdate": "tool_call", "toolCallId": call(n), "title": name, "kind": "execute", "status": "pending", "rawInput": step.input})));
-                log.push(update(json!({"sessionUpdate": "tool_call_update", "toolCallId": call(n), "status": "completed", "rawInput": step.input, "content": [{"type": "content", "content": {"type": "text", "text": step.output}}], "rawOutput": {"output": step.output}})));
+                log.push(update(json!({"sessionUpdate": "tool_call",
+                    "toolCallId": call(n), "title": name,
+                    "kind": "execute", "status": "pending", "rawInput": step.input})));
+                log.push(update(json!({"sessionUpdate": "tool_call_update",
+                    "toolCallId": call(n), "status": "completed", "rawInput": step.input,
+                    "content": [{"type": "content", "content": {"type": "text",
+                    "text": step.output}}], "rawOutput": {"output": step.output}})));
             }
             let folder = cwd.replace('/', "%2F");
             vec![(
@@ -291,10 +356,35 @@ fn logs(
         "opencode" => {
             let (user, answer) = (format!("m1_{session}"), format!("m2_{session}"));
             let mut files = vec![
-                (format!("storage/session/proj/{session}.json"), json!({"id": session, "version": "1.3.17", "projectID": "proj", "directory": cwd, "title": prompt, "time": {"created": 1_767_603_600_000_u64, "updated": 1_767_603_600_000_u64}}).to_string()),
-                (format!("storage/message/{session}/{user}.json"), json!({"id": user, "sessionID": session, "role": "user", "time": {"created": 1_767_603_600_000_u64}}).to_string()),
-                (format!("storage/message/{session}/{answer}.json"), json!({"id": answer, "sessionID": session, "role": "assistant", "time": {"created": 1_767_603_600_000_u64}, "path": {"cwd": cwd, "root": cwd}}).to_string()),
-                (format!("storage/part/{user}/p0_{session}.json"), json!({"id": format!("p0_{session}"), "sessionID": session, "messageID": user, "type": "text", "text": prompt}).to_string()),
+                (
+                    format!("storage/session/proj/{session}.json"),
+                    json!({"id": session,
+                    "version": "1.3.17", "projectID": "proj", "directory": cwd, "title": prompt,
+                    "time": {"created": 1_767_603_600_000_u64,
+                    "updated": 1_767_603_600_000_u64}})
+                    .to_string(),
+                ),
+                (
+                    format!("storage/message/{session}/{user}.json"),
+                    json!({"id": user,
+                    "sessionID": session, "role": "user",
+                    "time": {"created": 1_767_603_600_000_u64}})
+                    .to_string(),
+                ),
+                (
+                    format!("storage/message/{session}/{answer}.json"),
+                    json!({"id": answer,
+                    "sessionID": session, "role": "assistant",
+                    "time": {"created": 1_767_603_600_000_u64}, "path": {"cwd": cwd,
+                    "root": cwd}})
+                    .to_string(),
+                ),
+                (
+                    format!("storage/part/{user}/p0_{session}.json"),
+                    json!({"id": format!("p0_{session}"), "sessionID": session,
+                    "messageID": user, "type": "text", "text": prompt})
+                    .to_string(),
+                ),
             ];
             for (n, step) in steps.iter().enumerate() {
                 let name = if step.tool == "shell" {
@@ -302,7 +392,11 @@ fn logs(
                 } else {
                     step.tool
                 };
-                let part = json!({"id": format!("p{n}x_{session}"), "sessionID": session, "messageID": answer, "type": "tool", "callID": call(n), "tool": name, "state": {"status": "completed", "input": step.input, "output": step.output, "metadata": {"preview": step.output}, "time": {"start": 1_767_603_600_000_u64, "end": 1_767_603_600_001_u64}}});
+                let part = json!({"id": format!("p{n}x_{session}"), "sessionID": session,
+                    "messageID": answer, "type": "tool", "callID": call(n), "tool": name,
+                    "state": {"status": "completed", "input": step.input, "output": step.output,
+                    "metadata": {"preview": step.output},
+                    "time": {"start": 1_767_603_600_000_u64, "end": 1_767_603_600_001_u64}}});
                 files.push((
                     format!("storage/part/{answer}/p{n}x_{session}.json"),
                     part.to_string(),
@@ -383,7 +477,7 @@ impl Machine {
         all
     }
 
-    /// Returns where a word stands.
+    /// Returns the places of the store that contain a word.
     fn places(&self, word: &str) -> Vec<String> {
         let needle = word.trim_start_matches("qz").as_bytes();
         let all = self.bytes();
@@ -437,7 +531,7 @@ fn withheld_files_are_in_no_byte() {
     );
 }
 
-/// The value is said again by the model, and by later tools, in the same session and after a sweep.
+/// The model and later tools repeat a value of a withheld file, before and after a sweep.
 #[test]
 fn a_value_is_withheld_wherever_the_session_repeats_it() {
     let machine = Machine::new();
@@ -482,7 +576,7 @@ fn a_denied_workspace_leaves_no_byte() {
             }
             machine.sweep(agent, scope);
             machine.sweep(agent, scope);
-            // It grows, and is read again.
+            // The log grows and is read again.
             for (path, text) in files.iter().filter(|(path, _)| path.ends_with("l")) {
                 let last = text.lines().last().unwrap();
                 machine.write(agent, path, &format!("{text}{last}\n"));
@@ -509,7 +603,14 @@ fn histories_keep_no_prompt_of_a_denied_workspace() {
     let machine = Machine::new();
     let claude: String = [(DENIED, &hidden), (PROJECT, &shown)]
         .iter()
-        .map(|(project, word)| format!("{}\n", json!({"display": format!("do {word}"), "pastedContents": {}, "timestamp": 1_764_000_000_000_u64, "project": project, "sessionId": format!("s-{word}")})))
+        .map(|(project, word)| {
+            format!(
+                "{}\n",
+                json!({"display": format!("do {word}"),
+            "pastedContents": {}, "timestamp": 1_764_000_000_000_u64, "project": project,
+            "sessionId": format!("s-{word}")})
+            )
+        })
         .collect();
     machine.write("claude", "history.jsonl", &claude);
     machine.sweep("claude", &scope);
@@ -524,7 +625,13 @@ fn histories_keep_no_prompt_of_a_denied_workspace() {
     }
     let codex: String = [(dark, &hidden), (light, &shown)]
         .iter()
-        .map(|(session, word)| format!("{}\n", json!({"session_id": session, "ts": 1_764_000_000, "text": format!("do {word} there")})))
+        .map(|(session, word)| {
+            format!(
+                "{}\n",
+                json!({"session_id": session,
+            "ts": 1_764_000_000, "text": format!("do {word} there")})
+            )
+        })
         .collect();
     machine.write("codex", "history.jsonl", &codex);
     machine.sweep("codex", &scope);
@@ -589,7 +696,11 @@ fn forgetting_a_workspace_takes_it_out_of_histories() {
     for (path, text) in logs("claude", session, DENIED, "look around", &[]) {
         machine.write("claude", &path, &text);
     }
-    let line = |project: &str, session: &str| json!({"display": "look around", "pastedContents": {}, "timestamp": 1_764_000_000_000_u64, "project": project, "sessionId": session});
+    let line = |project: &str, session: &str| {
+        json!({"display": "look around",
+        "pastedContents": {}, "timestamp": 1_764_000_000_000_u64, "project": project,
+        "sessionId": session})
+    };
     let history = lines(&[
         line(DENIED, session),
         line(PROJECT, "other"),
@@ -613,7 +724,7 @@ fn forgetting_a_workspace_takes_it_out_of_histories() {
     assert!(!machine.places("/home/dev/proj").is_empty());
 }
 
-/// A store of an older version: its archive holds what its records withhold.
+/// The archive of an older version holds texts that were withheld from its records.
 #[test]
 fn old_archives_are_rewritten_once() {
     let machine = Machine::new();
@@ -660,8 +771,12 @@ fn old_archives_are_rewritten_once() {
         .execute("UPDATE raw SET body = ?1", [name(&text)])
         .unwrap();
     connection
-        .execute_batch("INSERT INTO sources (key, flavor, path, device, inode, size, mtime, ctime, offset, line, head, tail, settled)
-             SELECT zeroblob(16), flavor, '/logs/hushhush.jsonl', 0, 0, 0, 0, 0, 0, 0, x'', x'', 1 FROM sources LIMIT 1")
+        .execute_batch(
+            "INSERT INTO sources (key, flavor, path, device, inode, size, mtime, ctime, offset,
+                 line, head, tail, settled)
+             SELECT zeroblob(16), flavor, '/logs/hushhush.jsonl', 0, 0, 0, 0, 0, 0, 0, x'', x'', 1
+             FROM sources LIMIT 1",
+        )
         .unwrap();
     connection
         .execute(
@@ -670,7 +785,11 @@ fn old_archives_are_rewritten_once() {
         )
         .unwrap();
     connection
-        .execute("INSERT INTO raw (source, generation, offset, size, body) SELECT id, generation, 0, 1, ?1 FROM sources WHERE path LIKE '%hushhush%'", [name(&denied)])
+        .execute(
+            "INSERT INTO raw (source, generation, offset, size, body)
+             SELECT id, generation, 0, 1, ?1 FROM sources WHERE path LIKE '%hushhush%'",
+            [name(&denied)],
+        )
         .unwrap();
     drop(connection);
     let store = Store::open(&machine.home()).unwrap();

@@ -1,4 +1,4 @@
-//! Sweeps over real files: what is read once, again, half, rewritten or gone.
+//! Sweeps over real files that are read once, read again, cut off, rewritten or removed.
 
 #![allow(
     clippy::unwrap_used,
@@ -57,7 +57,7 @@ fn one_new_line_reads_one_line() {
 }
 
 #[test]
-fn a_resumed_copy_is_found_once_whichever_was_read_first() {
+fn a_resumed_copy_is_found_once_in_either_order() {
     let copy =
         |session: &str, at: &str| prompt(session, "u1", "needle").replace("2026-01-05T09", at);
     let read = |names: [&str; 2]| {
@@ -82,11 +82,12 @@ fn a_resumed_copy_is_found_once_whichever_was_read_first() {
 }
 
 #[test]
-fn a_secret_judged_late_leaves_what_was_stored_early() {
+fn a_secret_recognised_late_is_redacted_in_earlier_records() {
     let secret = ["gh", "p_"].concat() + "Zq7RkT2mVx9LsWc4YbN8fHd3JgP6uAe1QoXi";
     let machine = Machine::new();
     let path = machine.claude_log("a.jsonl");
-    // Half of it says nothing yet; with the rest known it must go too.
+    // The first half alone is not recognised as a secret. Once the whole value is, the half must be
+    // redacted too.
     fs::write(
         &path,
         prompt(
@@ -133,7 +134,7 @@ fn no_planted_secret_is_in_any_byte() {
         .map(|entry| entry["value"].as_str().unwrap().to_owned())
         .collect();
     assert!(planted.len() > 50);
-    // Compressed texts hide in the bytes, so the texts are looked at as well.
+    // The store compresses texts, so a search of its bytes is not enough.
     let dump = machine.dump();
     let mut leaks = BTreeMap::new();
     for value in &planted {
@@ -157,7 +158,7 @@ fn bytes_with(folder: &Path, value: &[u8]) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_damaged_disturbs_nothing_else() {
+fn a_damaged_file_does_not_affect_others() {
     let machine = Machine::new();
     let good = |word: &str| prompt("s", word, word);
     fs::write(machine.claude_log("empty.jsonl"), "").unwrap();
@@ -213,7 +214,7 @@ fn a_denied_workspace_leaves_no_trace() {
 }
 
 #[test]
-fn the_archive_gives_logs_back_however_they_were_read() {
+fn the_archive_returns_logs_however_they_were_read() {
     let machine = Machine::new();
     let path = machine.claude_log("a.jsonl");
     let lines: Vec<_> = (0..40)
@@ -237,10 +238,10 @@ fn the_archive_gives_logs_back_however_they_were_read() {
     let rewritten = prompt("s", "u0", "line 0") + &prompt("s", "new", "another story altogether");
     fs::write(&path, &rewritten).unwrap();
     machine.sweep_at(LONG_AFTER);
-    // The log as it is now, then what it was before it lost lines.
+    // The current version of the log comes first, then the one before it lost lines.
     let kept = rewritten.clone() + &whole;
     assert_eq!(raw(&machine), kept);
-    // Moved, it is the same log, kept once.
+    // A moved log is the same log, and its text is stored once.
     let size = || {
         fs::metadata(machine.home().join("throughline.db"))
             .unwrap()
@@ -256,7 +257,8 @@ fn the_archive_gives_logs_back_however_they_were_read() {
     assert_eq!(raw(&machine), kept + &rewritten);
 }
 
-/// Makes the same small corpus, cut where `cuts` say, and reads it after every cut.
+/// Writes a small corpus piece by piece, cut at `cuts`, and sweeps after every piece. Returns the
+/// store, and the store of a single sweep over the whole corpus.
 fn read_in_pieces(cuts: &[(usize, f64)], seed: u64) -> (String, String) {
     let options = Options {
         sessions: 3,
@@ -293,7 +295,7 @@ fn read_in_pieces(cuts: &[(usize, f64)], seed: u64) -> (String, String) {
     (pieces.dump(), whole.dump())
 }
 
-/// Each case sweeps several times, so there are few; `PROPTEST_CASES` asks for more.
+/// Each case sweeps several times, so the default number is small; `PROPTEST_CASES` raises it.
 #[expect(clippy::disallowed_methods, reason = "the variable is proptest's own")]
 fn config() -> ProptestConfig {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
@@ -311,32 +313,43 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    /// Wherever the agents were in their writing when a sweep came, the end is the same.
+    /// A sweep in the middle of an agent's write does not change what is stored in the end.
     #[test]
-    fn torn_tails_change_nothing(
+    fn partial_writes_change_nothing(
         cuts in prop::collection::vec((0_usize..9, 0.0..1.0), 1..8),
         seed in 1_u64..50,
     ) {
         let (pieces, whole) = read_in_pieces(&cuts, seed);
         if pieces != whole {
-            let differing: Vec<_> = pieces.lines().zip(whole.lines()).filter(|(a, b)| a != b).take(3).collect();
+            let lines = pieces.lines().zip(whole.lines());
+            let differing: Vec<_> = lines.filter(|(a, b)| a != b).take(3).collect();
             prop_assert!(false, "{differing:#?}");
         }
     }
 }
 
-fn answer(session: &str, uuid: &str, tokens: &str) -> String {
-    format!(
-        r#"{{"type":"assistant","uuid":"{uuid}","parentUuid":null,"sessionId":"{session}","timestamp":"2026-01-05T09:00:01.000Z","cwd":"/work/proj","version":"2.1.98","requestId":"req-{uuid}","message":{{"id":"msg-{uuid}","role":"assistant","model":"m","content":[{{"type":"text","text":"done {uuid}"}}],"usage":{{"input_tokens":{tokens},"output_tokens":9223372036854775807,"cache_read_input_tokens":18446744073709551615}}}}}}"#
-    ) + "\n"
+/// Returns an answer whose token counts are out of range.
+fn answer(session: &str, uuid: &str, tokens: u64) -> String {
+    let entry = serde_json::json!({
+        "type": "assistant", "uuid": uuid, "parentUuid": null, "sessionId": session,
+        "timestamp": "2026-01-05T09:00:01.000Z", "cwd": "/work/proj", "version": "2.1.98",
+        "requestId": format!("req-{uuid}"),
+        "message": {
+            "id": format!("msg-{uuid}"), "role": "assistant", "model": "m",
+            "content": [{"type": "text", "text": format!("done {uuid}")}],
+            "usage": {"input_tokens": tokens, "output_tokens": i64::MAX,
+                "cache_read_input_tokens": u64::MAX},
+        },
+    });
+    format!("{entry}\n")
 }
 
 #[test]
-fn an_absurd_number_stops_nothing() {
+fn token_counts_out_of_range_are_clamped() {
     let machine = Machine::new();
     let first = prompt("a", "u1", "a walrus swims")
-        + &answer("a", "u2", "9223372036854775808")
-        + &answer("a", "u3", "18446744073709551615");
+        + &answer("a", "u2", 1 << 63)
+        + &answer("a", "u3", u64::MAX);
     fs::write(machine.claude_log("a.jsonl"), first).unwrap();
     fs::write(
         machine.claude_log("b.jsonl"),
@@ -361,7 +374,7 @@ fn an_absurd_number_stops_nothing() {
 }
 
 #[test]
-fn a_source_that_the_store_refuses_costs_only_itself() {
+fn a_source_that_the_store_rejects_fails_alone() {
     let machine = Machine::new();
     for (name, word) in [("a", "walrus"), ("b", "badger"), ("c", "otter")] {
         let log = prompt(name, &format!("u-{name}"), &format!("look at the {word}"));

@@ -1,4 +1,4 @@
-//! Watching real folders. Nothing here is timed: a test waits until what must come has come.
+//! Watching real folders. No test measures time: each waits until the expected state is reached.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,22 +26,22 @@ use proptest::prelude::*;
 use store::{Query, SessionFilter, Store};
 use testkit::corpus::{self, Options};
 
-/// Long before the files were written: nothing is settled yet.
+/// A time long before the files were written: no source is complete yet.
 const WHILE_WRITING: i64 = 1_000_000_000;
-/// Long after: what is still open stays open.
+/// A time long after the files were written: all sources are complete.
 const LONG_AFTER: i64 = 4_000_000_000;
-/// Longer than any test: what is found is found without it.
+/// An interval longer than any test: the rescan that follows it never happens.
 const NEVER: Duration = Duration::from_secs(100_000);
-/// A machine may be slow, but not this slow.
+/// How long a slow machine may take.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A machine with agents' logs, and a clock that stands until it is set.
+/// A folder with agents' logs, and a clock that stands still until it is set.
 struct Machine {
     dir: tempfile::TempDir,
     clock: AtomicI64,
 }
 
-/// A watcher at work.
+/// A running watcher.
 struct Live<'a> {
     machine: &'a Machine,
     sweeps: &'a Mutex<Vec<SweepReport>>,
@@ -54,7 +54,8 @@ impl Machine {
         for home in ["home", "alone", "watched", "swept", "fresh"] {
             let home = dir.path().join(home);
             fs::create_dir(&home).unwrap();
-            // Marks are made with the installation's key; with the same key they compare.
+            // The marks of redacted secrets depend on the installation's key. With the same key,
+            // stores can be compared.
             fs::write(home.join("redaction.key"), [7; 32]).unwrap();
         }
         let clock = AtomicI64::new(WHILE_WRITING);
@@ -100,7 +101,7 @@ impl Machine {
         Timestamp::from_second(self.clock.load(Ordering::Relaxed)).unwrap()
     }
 
-    /// Watches while `story` happens, which begins when the first sweep is done.
+    /// Watches while `story` runs, which starts after the first sweep.
     fn watch(
         &self,
         rescan: Duration,
@@ -114,7 +115,7 @@ impl Machine {
             poll,
         };
         thread::scope(|scope| {
-            // Stops the watcher even when the story fails, so that the failure is seen.
+            // This stops the watcher even if the story panics; otherwise the test would hang.
             let stopping = Stopping(&stop);
             scope.spawn(|| {
                 let mut on_sweep = |sweep: &SweepReport| sweeps.lock().unwrap().push(sweep.clone());
@@ -223,7 +224,7 @@ fn new_files_and_folders_are_found() {
 }
 
 #[test]
-fn a_root_may_come_late_and_again() {
+fn a_root_may_be_created_late_and_again() {
     let machine = Machine::new();
     fs::remove_dir_all(machine.logs()).unwrap();
     machine.watch(NEVER, false, |live| {
@@ -242,7 +243,7 @@ fn a_root_may_come_late_and_again() {
 }
 
 #[test]
-fn a_rewritten_log_is_read_again_and_loses_nothing() {
+fn a_rewritten_log_is_read_again_and_loses_no_records() {
     let machine = Machine::new();
     append(&machine.log("a.jsonl"), &prompt("s", "alpha"));
     machine.watch(NEVER, false, |live| {
@@ -255,7 +256,7 @@ fn a_rewritten_log_is_read_again_and_loses_nothing() {
 }
 
 #[test]
-fn a_deleted_log_is_noticed_and_remembered() {
+fn a_deleted_log_is_noticed_and_its_records_stay() {
     let machine = Machine::new();
     append(&machine.log("a.jsonl"), &prompt("s", "alpha"));
     let sweeps = machine.watch(Duration::from_millis(50), false, |live| {
@@ -274,7 +275,7 @@ fn a_deleted_log_is_noticed_and_remembered() {
 }
 
 #[test]
-fn a_burst_is_few_sweeps() {
+fn a_burst_causes_few_sweeps() {
     let machine = Machine::new();
     let sweeps = machine.watch(NEVER, false, |live| {
         for line in 0..200 {
@@ -286,12 +287,12 @@ fn a_burst_is_few_sweeps() {
         let store = machine.store("home");
         live.until("all", || finds(&store, "burst") == 200);
     });
-    // One for each line would be the fault; how few they are depends on the machine.
+    // The number depends on the machine, but it must be far below one sweep per line.
     assert!(sweeps.len() < 100, "{}", sweeps.len());
 }
 
 #[test]
-fn without_events_it_looks_again() {
+fn polling_finds_changes_without_events() {
     let machine = Machine::new();
     machine.watch(NEVER, true, |live| {
         append(&machine.log("a.jsonl"), &prompt("s", "alpha"));
@@ -300,7 +301,7 @@ fn without_events_it_looks_again() {
 }
 
 #[test]
-fn what_was_left_open_is_read_when_it_has_settled() {
+fn an_unterminated_line_is_read_when_its_log_is_complete() {
     let machine = Machine::new();
     let line = prompt("s", "alpha");
     append(&machine.log("a.jsonl"), line.trim_end());
@@ -314,7 +315,7 @@ fn what_was_left_open_is_read_when_it_has_settled() {
 }
 
 #[test]
-fn watchers_do_not_disturb_each_other() {
+fn concurrent_watchers_store_everything_once() {
     let machine = Machine::new();
     let stop = AtomicBool::new(false);
     let sources = machine.sources();
@@ -355,7 +356,7 @@ fn watchers_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_path_is_what_the_walk_takes_it_for() {
+fn discovering_a_path_agrees_with_discovering_all() {
     let machine = Machine::new();
     corpus::write(
         &Options {
@@ -409,7 +410,7 @@ fn a_path_is_what_the_walk_takes_it_for() {
 }
 
 #[test]
-fn a_database_changes_in_the_file_beside_it() {
+fn a_write_ahead_log_stands_for_its_database() {
     let machine = Machine::new();
     let folder = machine.logs().join("opencode");
     fs::create_dir_all(&folder).unwrap();
@@ -424,28 +425,28 @@ fn a_database_changes_in_the_file_beside_it() {
     }
 }
 
-/// What may happen to a log between two looks.
+/// A change to a log between two sweeps, or a sweep.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum Step {
     Append,
-    /// Other text in the same file.
+    /// Write other text into the same file.
     Rewrite,
-    /// Another file in its place.
+    /// Put another file in its place.
     Replace,
     Empty,
     Delete,
-    /// Renamed to a name that is a log's too; a new file takes its place.
+    /// Rename it to another name of a log, and start a new file.
     Rotate,
-    /// Renamed out of the tree; a new file takes its place.
+    /// Rename it out of the tree, and start a new file.
     RotateAway,
-    /// The watcher's look at what has changed since its last one.
-    Look,
-    /// The watcher's look at everything.
+    /// Sweep the paths that have changed since the last sweep.
+    SweepChanged,
+    /// Sweep all roots.
     Rescan,
 }
 
-/// What the logs hold, and every text that one of them held at a look: none is ever lost. A text
-/// that never was there at a look was never heard of.
+/// What the logs hold now, and every text that one of them held at a sweep: none of these may be
+/// lost. A text that was gone before the next sweep was never seen.
 #[derive(Default)]
 struct Model {
     tree: BTreeMap<PathBuf, Vec<String>>,
@@ -453,14 +454,14 @@ struct Model {
 }
 
 impl Model {
-    fn look(&mut self, path: &Path) {
+    fn record_seen(&mut self, path: &Path) {
         let holds = self.tree.get(path).into_iter().flatten();
         self.memory.extend(holds.cloned());
     }
 }
 
-/// Plays what happens on a tree of three logs, with one store that looks at what has changed and one
-/// that looks at everything at the same moments.
+/// Applies changes to a tree of three logs, with one store that sweeps the changed paths and one
+/// that sweeps all roots at the same moments.
 struct Play {
     machine: Machine,
     watched: Store,
@@ -483,27 +484,27 @@ impl Play {
         }
     }
 
-    fn happen(&mut self, happening: Happening, log: usize, lines: usize) {
+    fn apply(&mut self, step: Step, log: usize, lines: usize) {
         let path = self.machine.log(["a.jsonl", "m.jsonl", "z.jsonl"][log]);
         let exists = self.model.tree.contains_key(&path);
-        match happening {
-            Happening::Append => self.write(&path, lines),
-            Happening::Rewrite => {
+        match step {
+            Step::Append => self.write(&path, lines),
+            Step::Rewrite => {
                 if exists {
                     self.empty(&path);
                 }
                 self.write(&path, lines);
             }
-            Happening::Replace => {
+            Step::Replace => {
                 self.delete(&path);
                 self.write(&path, lines);
             }
-            Happening::Empty if exists => self.empty(&path),
-            Happening::Delete => self.delete(&path),
-            Happening::Rotate | Happening::RotateAway if exists => {
+            Step::Empty if exists => self.empty(&path),
+            Step::Delete => self.delete(&path),
+            Step::Rotate | Step::RotateAway if exists => {
                 let name = format!("rotated-{}.jsonl", self.count);
                 let texts = self.model.tree.remove(&path).unwrap();
-                if matches!(happening, Happening::Rotate) {
+                if matches!(step, Step::Rotate) {
                     let to = self.machine.log(&name);
                     fs::rename(&path, &to).unwrap();
                     self.changed.insert(to.clone());
@@ -513,10 +514,10 @@ impl Play {
                 }
                 self.write(&path, lines);
             }
-            Happening::Empty | Happening::Rotate | Happening::RotateAway => {}
-            Happening::Look => self.look(),
-            Happening::Rescan => {
-                self.look();
+            Step::Empty | Step::Rotate | Step::RotateAway => {}
+            Step::SweepChanged => self.sweep_changed(),
+            Step::Rescan => {
+                self.sweep_changed();
                 self.machine.rescan(&self.watched, WHILE_WRITING);
             }
         }
@@ -525,7 +526,8 @@ impl Play {
     fn write(&mut self, path: &Path, lines: usize) {
         for _ in 0..lines {
             self.count += 1;
-            // No two are of one length: the clock of a file system may stand between two writes.
+            // Each text has its own length, so that a change shows even if the clock of the file
+            // system does not advance between two writes.
             let text = format!("text{} {}", self.count, "x".repeat(self.count));
             append(path, &prompt("s", &text));
             let texts = self.model.tree.entry(path.to_owned()).or_default();
@@ -547,10 +549,10 @@ impl Play {
         }
     }
 
-    fn look(&mut self) {
+    fn sweep_changed(&mut self) {
         let changed = std::mem::take(&mut self.changed);
         for path in &changed {
-            self.model.look(path);
+            self.model.record_seen(path);
         }
         let now = Timestamp::from_second(WHILE_WRITING).unwrap();
         let stop = AtomicBool::new(false);
@@ -561,9 +563,9 @@ impl Play {
     }
 }
 
-/// Returns the lines of a store's dump. The moment at which a log was read again decides on the order
-/// of records that it has lost, on which earlier versions of it are kept, on the cursor of a log that
-/// is gone, and on which of the logs of the session gives it its title, so these are left out.
+/// Returns the lines of a store's dump, without what depends on the moment at which a log was read
+/// again: the order of records that it has lost, its earlier versions, the cursor of a log that is
+/// gone, and which log of a session gives it its title.
 fn sorted_dump(store: &Store) -> Vec<String> {
     let dump = store.dump().unwrap();
     let is_there = |line: &&str| {
@@ -599,7 +601,7 @@ fn texts(store: &Store) -> BTreeSet<String> {
     texts
 }
 
-/// Each case sweeps several times, so there are few; `PROPTEST_CASES` asks for more.
+/// Each case sweeps several times, so the default number is small; `PROPTEST_CASES` raises it.
 #[expect(clippy::disallowed_methods, reason = "the variable is proptest's own")]
 fn config() -> ProptestConfig {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
@@ -614,9 +616,9 @@ fn config() -> ProptestConfig {
     }
 }
 
-fn happenings() -> impl Strategy<Value = Vec<(Happening, usize, usize)>> {
-    use Happening::{Append, Delete, Empty, Look, Replace, Rescan, Rewrite, Rotate, RotateAway};
-    let happening = prop_oneof![
+fn steps() -> impl Strategy<Value = Vec<(Step, usize, usize)>> {
+    use Step::{Append, Delete, Empty, Replace, Rescan, Rewrite, Rotate, RotateAway, SweepChanged};
+    let step = prop_oneof![
         4 => Just(Append),
         2 => Just(Rewrite),
         1 => Just(Replace),
@@ -624,30 +626,29 @@ fn happenings() -> impl Strategy<Value = Vec<(Happening, usize, usize)>> {
         1 => Just(Delete),
         1 => Just(Rotate),
         1 => Just(RotateAway),
-        5 => Just(Look),
+        5 => Just(SweepChanged),
         1 => Just(Rescan),
     ];
-    prop::collection::vec((happening, 0_usize..3, 1_usize..4), 1..24)
+    prop::collection::vec((step, 0_usize..3, 1_usize..4), 1..24)
 }
 
 proptest! {
     #![proptest_config(config())]
 
-    /// Looking at what has changed ends in the same store as looking at everything at the same
-    /// moments, holds what [`Model`] says, and misses nothing of what one sweep of the last tree into
-    /// an empty store finds.
+    /// Sweeping changed paths ends in the same store as sweeping all roots at the same moments. The
+    /// store holds what [`Model`] says, including all that one sweep of the final tree finds.
     #[test]
-    fn looking_at_changes_is_looking_at_everything(happenings in happenings()) {
+    fn sweeping_changes_equals_sweeping_everything(steps in steps()) {
         let mut play = Play::new();
-        for (happening, log, lines) in happenings {
-            play.happen(happening, log, lines);
+        for (step, log, lines) in steps {
+            play.apply(step, log, lines);
         }
-        play.look();
+        play.sweep_changed();
         let remembered = play.model.memory.clone();
         prop_assert_eq!(texts(&play.watched), remembered.clone());
 
-        // That logs are gone is noticed now at the latest. What a log has lost may be in another,
-        // which is then read again; nothing else is left to be noticed.
+        // The first rescan notices which logs are gone. The second reads the logs again that may
+        // hold what others have lost.
         for _ in 0..2 {
             play.machine.rescan(&play.watched, WHILE_WRITING);
             play.machine.rescan(&play.swept, WHILE_WRITING);

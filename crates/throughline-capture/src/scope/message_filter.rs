@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use memory::{Block, CallId, Message, SessionId};
+use memory::{Block, CallId, Message, SessionId, ToolResult};
 use serde_json::Value;
 
 use super::call::files_of_result;
@@ -62,39 +62,7 @@ impl MessageFilter {
                     }
                 }
                 Block::ToolResult(result) => {
-                    let known = result
-                        .call
-                        .as_ref()
-                        .and_then(|call| self.reason_for_call(call));
-                    let files = files_of_result(result);
-                    let reason =
-                        known.or_else(|| scope.output_reason(&files, root, cwd.as_deref()));
-                    for change in &mut result.changes {
-                        if scope.is_never_captured(&change.path) {
-                            let kept = placeholder(WithholdReason::Credentials, change.diff.len());
-                            removed.push(std::mem::replace(&mut change.diff, kept));
-                        }
-                    }
-                    let text = &mut result.content;
-                    match reason {
-                        Some(_) if text.trim().is_empty() => {}
-                        Some(reason) => {
-                            if let Some(call) = &result.call {
-                                self.note_call(call.as_str(), reason);
-                            }
-                            let kept = placeholder(reason, text.len());
-                            let text = std::mem::replace(text, kept);
-                            match reason {
-                                WithholdReason::Credentials => removed.push(text),
-                                WithholdReason::Outside => self.outside.push(text),
-                            }
-                        }
-                        None => {
-                            if let Some(kept) = scope.withhold_text(text, &mut removed) {
-                                *text = kept;
-                            }
-                        }
-                    }
+                    self.filter_result(scope, result, root, cwd.as_deref(), &mut removed);
                 }
                 Block::Text(text)
                 | Block::Thinking(text)
@@ -111,6 +79,44 @@ impl MessageFilter {
         let session = &message.session;
         let removed = removed.into_iter().map(|text| (session.clone(), text));
         self.credentials.extend(removed);
+    }
+
+    fn filter_result(
+        &mut self,
+        scope: &CaptureScope,
+        result: &mut ToolResult,
+        root: Option<&str>,
+        cwd: Option<&str>,
+        removed: &mut Vec<String>,
+    ) {
+        let call = result.call.as_ref();
+        let by_call = call.and_then(|call| self.reason_for_call(call));
+        let reason = by_call.or_else(|| scope.output_reason(&files_of_result(result), root, cwd));
+        for change in &mut result.changes {
+            if scope.is_never_captured(&change.path) {
+                let kept = placeholder(WithholdReason::Credentials, change.diff.len());
+                removed.push(std::mem::replace(&mut change.diff, kept));
+            }
+        }
+        let text = &mut result.content;
+        let Some(reason) = reason else {
+            if let Some(kept) = scope.withhold_text(text, removed) {
+                *text = kept;
+            }
+            return;
+        };
+        if text.trim().is_empty() {
+            return;
+        }
+        if let Some(call) = &result.call {
+            self.note_call(call.as_str(), reason);
+        }
+        let kept = placeholder(reason, text.len());
+        let text = std::mem::replace(text, kept);
+        match reason {
+            WithholdReason::Credentials => removed.push(text),
+            WithholdReason::Outside => self.outside.push(text),
+        }
     }
 
     /// Returns the texts that were withheld since the last call.

@@ -1,4 +1,4 @@
-//! A machine with agents' logs and a store of its own, for the tests of sweeps.
+//! A machine with agents' logs and a store, for the tests of sweeps.
 
 #![allow(
     dead_code,
@@ -19,12 +19,12 @@ use memory::SessionId;
 use store::{Query, Store, StoredRecord};
 use testkit::corpus::{self, Options};
 
-/// Long before the files were written: nothing is settled yet.
+/// A time long before the files were written: no source is complete yet.
 pub const WHILE_WRITING: i64 = 1_000_000_000;
-/// Long after: what is still open stays open.
+/// A time long after the files were written: all sources are complete.
 pub const LONG_AFTER: i64 = 4_000_000_000;
 
-/// A machine with agents' logs and a store of its own.
+/// A folder with agents' logs, and a store.
 pub struct Machine {
     pub dir: tempfile::TempDir,
 }
@@ -34,7 +34,8 @@ impl Machine {
         let machine = Self {
             dir: tempfile::tempdir().unwrap(),
         };
-        // Marks are made with the installation's key; with the same key they compare.
+        // The marks of redacted secrets depend on the installation's key. With the same key, the
+        // stores of two machines can be compared.
         fs::create_dir(machine.home()).unwrap();
         fs::write(machine.home().join("redaction.key"), [7; 32]).unwrap();
         machine
@@ -73,7 +74,7 @@ impl Machine {
         capture::sweep(&store, &sources, &control, now).unwrap()
     }
 
-    /// Returns the whole store as text, with the logs' folder named alike on every machine.
+    /// Returns the whole store as text, with the same name for the folder on every machine.
     pub fn dump(&self) -> String {
         let dump = Store::open(&self.home()).unwrap().dump().unwrap();
         dump.replace(
