@@ -27,6 +27,7 @@ pub mod http;
 mod kinds;
 pub mod mcp;
 pub mod models;
+mod percent;
 pub mod prompt;
 pub mod requests;
 mod settings;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use capture::unread::{SessionLog, UnstoredRecords, read_unstored_records};
+use capture::unstored::{SessionLog, UnstoredRecords, read_unstored_records};
 use distill::summary::{SensitiveText, UnstoredTail, latest_state};
 use jiff::Timestamp;
 use memory::{Flavor, Record, SessionId};

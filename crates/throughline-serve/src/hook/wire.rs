@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use store::Store;
 
 use super::{AnswerMode, FollowUp, HookSilence, answer_event};
+use crate::percent::{percent_decode, percent_encode};
 use crate::settings::ServeSettings;
 
 /// The path that hooks are posted to.
@@ -132,42 +133,6 @@ pub fn hints_from_headers<'a>(header: impl Fn(&str) -> Option<&'a str>) -> HookH
         environment_agent: flavor(INSIDE_HEADER),
         cwd: value(CWD_HEADER).map(PathBuf::from),
     }
-}
-
-/// Writes a text so that it may stand in a header.
-pub fn percent_encode(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_graphic() && byte != b'%' {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02x}"));
-        }
-    }
-    out
-}
-
-fn percent_decode(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, others)) = rest.split_first() {
-        let digits = others
-            .get(..2)
-            .filter(|_| *first == b'%')
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match digits {
-            Some(byte) => {
-                out.push(byte);
-                rest = &others[2..];
-            }
-            None => {
-                out.push(*first);
-                rest = others;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use rmcp::model::{Resource, ResourceTemplate};
 
 use super::fenced::{self, FenceBuilder};
 use super::tools::{self, ToolContext};
+use crate::percent::{percent_decode, percent_encode};
 use crate::requests::RequestError;
 use crate::requests::find::find_session;
 use crate::requests::sessions::latest_sessions;
@@ -107,36 +108,7 @@ pub(super) fn session_summary(
 }
 
 fn resource_uri(kind: &str, id: &SessionId) -> String {
-    let mut uri = kind.to_owned();
-    for byte in id.as_str().bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
-                uri.push(char::from(byte));
-            }
-            byte => uri += &format!("%{byte:02X}"),
-        }
-    }
-    uri
-}
-
-fn percent_decode(part: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = part.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
-        match (first, byte) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    format!("{kind}{}", percent_encode(id.as_str()))
 }
 
 #[cfg(test)]

@@ -5,16 +5,17 @@ use std::io::{Write, stdout};
 use std::path::Path;
 
 use recall::questions::{self, Blame};
+use serde::Serialize;
 
 use crate::commands::App;
-use crate::commands::sessions::short_session_id;
+use crate::commands::sessions::session_label;
 use crate::output::table::count;
 use crate::output::text::{TextStyle, sanitize};
 use crate::output::{self, Exit, say, time};
 
-/// Show which sessions touched a file, and why
+/// Show which sessions read or changed a file, and why
 ///
-/// The file may be named by any end of its path, so that worktrees and other clones count.
+/// Any suffix of the path selects the file, so worktrees and other clones are included.
 #[derive(Debug, clap::Args)]
 pub struct BlameArgs {
     /// The file
@@ -25,7 +26,7 @@ pub struct BlameArgs {
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
-    /// How many sessions to show
+    /// The number of sessions to show
     #[arg(short = 'n', long, default_value_t = 10, value_name = "NUMBER")]
     limit: usize,
 
@@ -42,24 +43,35 @@ pub fn run(app: &App<'_>, args: &BlameArgs) -> anyhow::Result<Exit> {
     };
     let path = workspace_relative(app, &args.path);
     let blames = questions::blame(&store, &path, workspace.as_deref(), args.limit)?;
-    if args.json {
-        output::print_json(&blames)?;
-    } else if blames.is_empty() {
-        say("No session is known to have touched it.");
+    let none = "No session read or changed this file.";
+    print_answers(args.json, &blames, none, |blame| format_blame(app, blame))
+}
+
+/// Prints the answers to a question as JSON or as text, or says that there are none.
+pub fn print_answers<T: Serialize>(
+    as_json: bool,
+    answers: &[T],
+    none: &str,
+    format: impl Fn(&T) -> String,
+) -> anyhow::Result<Exit> {
+    if as_json {
+        output::print_json(&answers)?;
+    } else if answers.is_empty() {
+        say(none);
     } else {
         let mut out = stdout().lock();
-        for blame in &blames {
-            write!(out, "{}", format_blame(app, blame))?;
+        for answer in answers {
+            write!(out, "{}", format(answer))?;
         }
     }
-    Ok(if blames.is_empty() {
+    Ok(if answers.is_empty() {
         Exit::NothingFound
     } else {
         Exit::Done
     })
 }
 
-/// A path in this repository is known to other clones by its end.
+/// Returns a path relative to its workspace: other clones share only that part.
 fn workspace_relative(app: &App<'_>, path: &str) -> String {
     let whole = app.environment.cwd.join(path);
     if !whole.exists() {
@@ -74,12 +86,12 @@ fn workspace_relative(app: &App<'_>, path: &str) -> String {
 }
 
 fn format_blame(app: &App<'_>, blame: &Blame) -> String {
-    let paint = TextStyle {
+    let style = TextStyle {
         color: app.environment.color,
     };
     let touch = &blame.touch;
     let when = time::format_time(touch.last, &app.environment.zone);
-    let deeds = if touch.edits > 0 {
+    let edits = if touch.edits > 0 {
         count(usize::try_from(touch.edits).unwrap_or(usize::MAX), "edit")
     } else {
         "only read".to_owned()
@@ -88,13 +100,9 @@ fn format_blame(app: &App<'_>, blame: &Blame) -> String {
         .workspace
         .as_deref()
         .map_or("-", memory::workspace::name);
-    let head = format!("{when}  {}  {deeds}", sanitize(workspace));
-    let session = format!(
-        "{} {}",
-        agent_name(touch.session.as_str()),
-        short_session_id(&sanitize(touch.session.native()))
-    );
-    let mut out = format!("{}  {}\n", paint.bold(&head), paint.dim(&session));
+    let head = format!("{when}  {}  {edits}", sanitize(workspace));
+    let session = session_label(&touch.session);
+    let mut out = format!("{}  {}\n", style.bold(&head), style.dim(&session));
     let _ = writeln!(out, "    {}", sanitize(&touch.path));
     for (who, text) in [("you", &blame.prompt), ("agent", &blame.said)] {
         if let Some(text) = text {
@@ -102,9 +110,4 @@ fn format_blame(app: &App<'_>, blame: &Blame) -> String {
         }
     }
     out
-}
-
-/// Returns the agent of a session by its id.
-pub fn agent_name(session: &str) -> &str {
-    session.split(':').next().unwrap_or_default()
 }

@@ -21,24 +21,24 @@ use crate::output::table::{count, format_table};
 use crate::output::text::sanitize;
 use crate::output::{self, Exit, say};
 
-/// Make a conversation shorter: notes for its beginning, its end word for word
+/// Compact a conversation: notes in place of its beginning, its end verbatim
 ///
-/// Reads the agent's own log, and changes nothing. The result is a request that the model's API
-/// accepts: no result without its call, no response in parts. The notes are the session's running summary; without one,
-/// the configured model gives an account of the messages, and where there is no model or it fails, they give
-/// their own: requests and rules in the user's words, files, commands, failures. Says why when
-/// nothing is compacted.
+/// Reads the agent's own log and changes nothing. The result is a request that the model's API
+/// accepts: every tool result has its call, and no response is split. The notes are the session's
+/// running summary. Without one, the configured model summarizes the messages; without a model, or
+/// if it fails, the notes are extracted from the messages: requests and rules in the user's words,
+/// files, commands, failures. If nothing is compacted, says why.
 #[derive(Debug, clap::Args)]
 pub struct CompactArgs {
-    /// An agent's log, or a session's id or the beginning of it
+    /// An agent's log file, or a session's id or a prefix of it
     #[arg(value_name = "FILE|SESSION")]
     target: String,
 
-    /// Decline a result with more tokens than this
+    /// Decline the compaction if the result has more tokens than this
     #[arg(long, value_name = "TOKENS")]
     threshold: Option<u64>,
 
-    /// Use this file for the notes
+    /// Use this file as the notes
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
 
@@ -46,7 +46,7 @@ pub struct CompactArgs {
     #[arg(long, value_name = "ID", requires = "summary")]
     covers: Option<String>,
 
-    /// Ask no model, even if one is configured
+    /// Do not use a model, even if one is configured
     #[arg(long)]
     embedded: bool,
 
@@ -65,7 +65,7 @@ pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Exit> {
     }
     let log = read_target_log(app, &args.target)?;
     let models = ConfiguredModel::of(app).filter(|_| !args.embedded);
-    // Without a store there are no notes, and no ledger is needed where nobody is asked.
+    // Without a store there are no notes, and the ledger is needed only if a model is used.
     let store = match app.has_store() {
         true => Some(app.open_existing()?),
         false if models.is_some() => Some(app.open()?),
@@ -98,7 +98,7 @@ fn read_target_log(app: &App<'_>, target: &str) -> anyhow::Result<ConversationLo
     log.map_err(request_error)
 }
 
-/// Reads notes. Where that fails, the compaction goes on without them and says so.
+/// Reads notes from a file. If that fails, the compaction goes on without them and says so.
 fn read_notes_file(args: &CompactArgs, file: &Path) -> Result<RunningSummary, String> {
     let file = file.display().to_string();
     let text = std::fs::read_to_string(&file);
@@ -145,7 +145,7 @@ fn report_compaction(args: &CompactArgs, outcome: &Compaction) -> anyhow::Result
     }
 }
 
-/// Every outcome is an event with its figures.
+/// Logs the outcome as an event with its figures.
 fn log_compaction(outcome: &Compaction) {
     let fell_through = outcome.fell_through.as_ref().map(Declined::name);
     let model = outcome.model_declined.as_ref().map(Declined::name);

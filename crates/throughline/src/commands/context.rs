@@ -17,29 +17,29 @@ use crate::output::table::count;
 use crate::output::text::sanitize;
 use crate::output::{self, Exit, say};
 
-/// Show what a prompt would get from memory, and why
+/// Show the context that memory would inject for a prompt, and why
 ///
-/// Prints exactly the text that an agent would be given with this prompt; nothing, with exit status 1,
-/// when memory has nothing to say.
+/// Prints exactly the text that an agent would receive with this prompt. Prints nothing and exits
+/// with status 1 if memory has nothing relevant.
 #[derive(Debug, clap::Args)]
 pub struct ContextArgs {
     /// The prompt; - reads it from standard input
     #[arg(value_name = "PROMPT", default_value = "-")]
     prompt: Vec<String>,
 
-    /// The session the prompt is part of: what it has said or been shown is left out
+    /// The session of the prompt; leaves out what it contains or has been shown
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// The workspace, instead of the one around the current folder
+    /// Use this workspace instead of that of the current folder
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
-    /// Say of everything that was thought of why it is in or out
+    /// List every candidate and why it was injected or left out
     #[arg(long)]
     explain: bool,
 
-    /// Record it as shown to the session
+    /// Record the context as shown to the session
     #[arg(long)]
     record: bool,
 
@@ -48,7 +48,7 @@ pub struct ContextArgs {
     json: bool,
 }
 
-/// A prompt of a hook may be anything; more than this is not read.
+/// A longer prompt is cut off here.
 const PROMPT_BYTES_MAX: u64 = 16 << 20;
 
 /// The hits that are searched for sessions of other workspaces.
@@ -158,14 +158,14 @@ fn print_recalled(recalled: &RecallOutcome, explain: bool) -> anyhow::Result<()>
     }
     if explain {
         say(&format!(
-            "Looked for: {}; the search is {:.0} % sure.",
+            "Searched for: {}; confidence {:.0} %.",
             sanitize(&recalled.keywords.join(" ")),
             100.0 * recalled.confidence
         ));
         for considered in &recalled.considered {
             let fate = match considered.decision {
-                ItemDecision::Injected => "in".to_owned(),
-                ItemDecision::Rejected(why) => format!("out: {}", why.reason()),
+                ItemDecision::Injected => "injected".to_owned(),
+                ItemDecision::Rejected(why) => format!("left out: {}", why.reason()),
             };
             let (kind, _) = considered.item.parts();
             let id = considered.item.to_string();

@@ -13,13 +13,13 @@ use crate::output::table::{count, format_table};
 use crate::output::text::sanitize;
 use crate::output::{self, Exit, error_with_hint, say, time};
 
-/// List what is known for good: facts, preferences, pins
+/// List facts, preferences and pins
 ///
-/// With --extract the configured model is asked for the facts of a session, as `ingest` and `watch` do when one
-/// has come to its end.
+/// With --extract, asks the configured model for the facts of a session, as `ingest` and `watch` do
+/// when a session has ended.
 #[derive(Debug, clap::Args)]
 pub struct FactsArgs {
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose address or folder contains this
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
@@ -27,7 +27,7 @@ pub struct FactsArgs {
     #[arg(long, value_name = "KIND", value_parser = parse_fact_kind)]
     kind: Option<FactKind>,
 
-    /// Those that others took the place of too
+    /// Include superseded facts
     #[arg(long)]
     history: bool,
 
@@ -35,11 +35,15 @@ pub struct FactsArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["workspace", "kind", "history"])]
     forget: Option<String>,
 
-    /// Ask the configured model for the facts of this session now: its id or the beginning of it
-    #[arg(long, value_name = "SESSION", conflicts_with_all = ["workspace", "kind", "history", "forget"])]
+    /// Extract the facts of this session with the configured model: its id or a prefix of it
+    #[arg(
+        long,
+        value_name = "SESSION",
+        conflicts_with_all = ["workspace", "kind", "history", "forget"]
+    )]
     extract: Option<String>,
 
-    /// How many to show
+    /// The number of facts to show
     #[arg(short = 'n', long, default_value_t = 100, value_name = "NUMBER")]
     limit: usize,
 
@@ -51,7 +55,7 @@ pub struct FactsArgs {
 fn parse_fact_kind(name: &str) -> Result<FactKind, String> {
     FactKind::from_name(name).ok_or_else(|| {
         let known: Vec<_> = FactKind::ALL.iter().map(|kind| kind.name()).collect();
-        format!("no such kind; known are {}", known.join(", "))
+        format!("unknown kind; known kinds are {}", known.join(", "))
     })
 }
 
@@ -89,7 +93,7 @@ pub fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Asks the model for a session's facts.
+/// Extracts the facts of a session with the configured model.
 fn extract_facts(
     app: &App<'_>,
     args: &FactsArgs,

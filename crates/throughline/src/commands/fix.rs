@@ -6,33 +6,32 @@ use std::io::{Read, Write, stdin, stdout};
 use recall::questions::{self, ErrorHistory, ErrorResolution};
 
 use crate::commands::App;
-use crate::commands::blame::agent_name;
-use crate::commands::sessions::short_session_id;
+use crate::commands::sessions::session_label;
 use crate::output::table::count;
 use crate::output::text::{TextStyle, sanitize};
 use crate::output::{self, Exit, say, time};
 
-/// Show whether an error was seen before, and what made it go away
+/// Show where an error occurred before, and what fixed it
 #[derive(Debug, clap::Args)]
 pub struct FixArgs {
     /// The error's text; - reads it from standard input
     #[arg(required = true, value_name = "ERROR")]
     error: Vec<String>,
 
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose address or folder contains this
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
-    /// How many places and ways to show
+    /// The number of occurrences and fixes to show
     #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER")]
     limit: usize,
 
-    /// Print what is known as JSON
+    /// Print the occurrences and fixes as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// More of an error's output is not read.
+/// A longer error is cut off here.
 const ERROR_BYTES_MAX: u64 = 1 << 20;
 
 pub fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
@@ -52,7 +51,7 @@ pub fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
     if args.json {
         output::print_json(&fix)?;
     } else if nothing {
-        say("This error is not known.");
+        say("This error did not occur before.");
     } else {
         write!(stdout().lock(), "{}", format_fix(app, &fix))?;
     }
@@ -64,35 +63,35 @@ pub fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
 }
 
 fn format_fix(app: &App<'_>, fix: &ErrorHistory) -> String {
-    let paint = TextStyle {
+    let style = TextStyle {
         color: app.environment.color,
     };
     let mut out = format!("Seen in {}:\n", count(fix.occurrences.len(), "place"));
     for seen in &fix.occurrences {
         let when = time::format_time(seen.at, &app.environment.zone);
-        let session = session_label(seen.session.as_str(), seen.session.native());
-        let _ = writeln!(out, "  {when}  {}", paint.dim(&session));
+        let session = session_label(&seen.session);
+        let _ = writeln!(out, "  {when}  {}", style.dim(&session));
         let _ = writeln!(out, "      {}", sanitize(&seen.line));
         if let Some(command) = &seen.command {
             let _ = writeln!(out, "      $ {}", sanitize(command));
         }
     }
     if fix.ways.is_empty() {
-        out += "No session shows what made it go away.\n";
+        out += "No session shows what fixed it.\n";
     }
     for way in &fix.ways {
-        out += &format_resolution(app, way, paint);
+        out += &format_resolution(app, way, style);
     }
     out
 }
 
-fn format_resolution(app: &App<'_>, way: &ErrorResolution, paint: TextStyle) -> String {
+fn format_resolution(app: &App<'_>, way: &ErrorResolution, style: TextStyle) -> String {
     let when = time::format_time(way.at, &app.environment.zone);
-    let session = session_label(way.session.as_str(), way.session.native());
+    let session = session_label(&way.session);
     let mut out = format!(
         "{}  {}\n",
-        paint.bold(&format!("Gone by {when}:")),
-        paint.dim(&session)
+        style.bold(&format!("Fixed by {when}:")),
+        style.dim(&session)
     );
     if let Some(said) = &way.said {
         let _ = writeln!(out, "    agent: {}", sanitize(said));
@@ -105,8 +104,4 @@ fn format_resolution(app: &App<'_>, way: &ErrorResolution, paint: TextStyle) -> 
     }
     let _ = writeln!(out, "    then worked: {}", sanitize(&way.command));
     out
-}
-
-fn session_label(id: &str, native: &str) -> String {
-    format!("{} {}", agent_name(id), short_session_id(&sanitize(native)))
 }

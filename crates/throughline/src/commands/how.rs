@@ -1,32 +1,31 @@
 //! `throughline how`
 
 use std::fmt::Write as _;
-use std::io::{Write, stdout};
 
 use recall::questions::{self, CommandHistory};
 
 use crate::commands::App;
-use crate::commands::blame::agent_name;
-use crate::commands::sessions::short_session_id;
+use crate::commands::blame::print_answers;
+use crate::commands::sessions::session_label;
 use crate::output::text::{TextStyle, indent, sanitize};
-use crate::output::{self, Exit, say, time};
+use crate::output::{Exit, time};
 
-/// Show how a command was run before, and how that went
+/// Show how a command was run before, and whether it worked
 #[derive(Debug, clap::Args)]
 pub struct HowArgs {
     /// Words of the command, such as "cargo test"
     #[arg(required = true, value_name = "COMMAND")]
     command: Vec<String>,
 
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose address or folder contains this
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
-    /// How many ways to show
+    /// The number of commands to show
     #[arg(short = 'n', long, default_value_t = 10, value_name = "NUMBER")]
     limit: usize,
 
-    /// Print the ways as JSON
+    /// Print the commands as JSON
     #[arg(long)]
     json: bool,
 }
@@ -35,25 +34,14 @@ pub fn run(app: &App<'_>, args: &HowArgs) -> anyhow::Result<Exit> {
     let store = app.open_for_query()?;
     let words = args.command.join(" ");
     let ways = questions::how(&store, &words, args.workspace.as_deref(), args.limit)?;
-    if args.json {
-        output::print_json(&ways)?;
-    } else if ways.is_empty() {
-        say("No such command is known.");
-    } else {
-        let mut out = stdout().lock();
-        for way in &ways {
-            write!(out, "{}", format_command_history(app, way))?;
-        }
-    }
-    Ok(if ways.is_empty() {
-        Exit::NothingFound
-    } else {
-        Exit::Done
+    let none = "No session ran such a command.";
+    print_answers(args.json, &ways, none, |way| {
+        format_command_history(app, way)
     })
 }
 
 fn format_command_history(app: &App<'_>, way: &CommandHistory) -> String {
-    let paint = TextStyle {
+    let style = TextStyle {
         color: app.environment.color,
     };
     let mut tally = Vec::new();
@@ -76,12 +64,8 @@ fn format_command_history(app: &App<'_>, way: &CommandHistory) -> String {
         .cwd
         .as_deref()
         .map_or(String::new(), |cwd| format!(" in {}", sanitize(cwd)));
-    let session = format!(
-        "{} {}",
-        agent_name(last.session.as_str()),
-        short_session_id(&sanitize(last.session.native()))
-    );
-    let mut out = indent(&paint.bold(&sanitize(&way.command)), "");
+    let session = session_label(&last.session);
+    let mut out = indent(&style.bold(&sanitize(&way.command)), "");
     let verb = if last.succeeded == Some(true) {
         "last success"
     } else {
@@ -91,7 +75,7 @@ fn format_command_history(app: &App<'_>, way: &CommandHistory) -> String {
         out,
         "    {}; {verb} {when}{status}{cwd}  {}",
         tally.join(", "),
-        paint.dim(&session)
+        style.dim(&session)
     );
     if let Some(failure) = &way.failure {
         let _ = writeln!(out, "    failure: {}", sanitize(failure));

@@ -2,21 +2,23 @@
 
 use std::io::{Write, stdout};
 
-use memory::{Flavor, Session};
+use memory::{Flavor, Session, SessionId};
+use serve::requests::AccessScope;
+use serve::requests::sessions::list_sessions;
 use store::SessionFilter;
 
 use crate::commands::{App, parse_flavor};
 use crate::output::table::{format_table, truncate};
 use crate::output::{self, Exit, say, text, time};
 
-/// List the sessions, the latest first
+/// List sessions, latest first
 #[derive(Debug, clap::Args)]
 pub struct SessionsArgs {
-    /// Only this agent's sessions
+    /// Only sessions of this agent
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Option<Flavor>,
 
-    /// Only workspaces with this in their address or folder
+    /// Only workspaces whose address or folder contains this
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
@@ -28,15 +30,15 @@ pub struct SessionsArgs {
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 
-    /// Subagents too
+    /// Include subagents
     #[arg(long)]
     all: bool,
 
-    /// Only those whose logs their agents have deleted
+    /// Only sessions whose logs were deleted by their agents
     #[arg(long)]
     gone: bool,
 
-    /// How many to show
+    /// The number of sessions to show
     #[arg(short = 'n', long, default_value_t = 30, value_name = "NUMBER")]
     limit: usize,
 
@@ -45,18 +47,20 @@ pub struct SessionsArgs {
     json: bool,
 }
 
-/// Prints the latest sessions, as without any arguments.
+/// Prints the latest sessions, for `throughline` without arguments.
 pub fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
     let filter = SessionFilter {
         limit: 10,
         ..SessionFilter::default()
     };
-    print_sessions(app, &app.open_existing()?.sessions(&filter)?)
+    let store = app.open_existing()?;
+    let sessions = list_sessions(&store, &AccessScope::unrestricted(), &filter)?;
+    print_sessions(app, &sessions)
 }
 
 pub fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    let sessions = store.sessions(&SessionFilter {
+    let filter = SessionFilter {
         flavor: args.agent,
         workspace: args.workspace.clone(),
         since: app.parse_time_arg(args.since.as_deref())?,
@@ -64,7 +68,8 @@ pub fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
         all_kinds: args.all,
         gone: args.gone,
         limit: args.limit,
-    })?;
+    };
+    let sessions = list_sessions(&store, &AccessScope::unrestricted(), &filter)?;
     if args.json {
         output::print_json(&sessions)?;
     } else {
@@ -114,14 +119,13 @@ fn session_row(app: &App<'_>, session: &Session) -> Vec<String> {
         session.tool_calls.to_string(),
         format_tokens(session.usage.total()),
         outcome_text(session),
-        // Enough of a UUID to be unique, whole where it is something else.
+        // A prefix of a UUID is unique enough; other ids are shown in full.
         short_session_id(&text::sanitize(session.id.native())),
         truncate(&title, 60),
     ]
 }
 
-/// Returns how a session ended, whether anything but its digest is left, and whether its log has
-/// lost records.
+/// Returns how a session ended, and whether only its digest is left or its log has lost records.
 fn outcome_text(session: &Session) -> String {
     let outcome = session.outcome.map_or("-", memory::Outcome::name);
     if session.evicted > 0 && session.evicted == session.records {
@@ -133,7 +137,7 @@ fn outcome_text(session: &Session) -> String {
     }
 }
 
-/// Returns as much of a session's own id as names it in a list.
+/// Returns a session's own id, shortened for a list.
 pub fn short_session_id(native: &str) -> String {
     let dashes = native.bytes().filter(|byte| *byte == b'-').count();
     let is_uuid = native.len() == 36 && native.is_ascii() && dashes == 4;
@@ -144,7 +148,16 @@ pub fn short_session_id(native: &str) -> String {
     }
 }
 
-/// Returns a number of tokens as people read it.
+/// Returns the agent and the short id of a session.
+pub fn session_label(session: &SessionId) -> String {
+    let agent = session.as_str().split(':').next().unwrap_or_default();
+    format!(
+        "{agent} {}",
+        short_session_id(&text::sanitize(session.native()))
+    )
+}
+
+/// Formats a number of tokens, such as `12k`.
 pub fn format_tokens(tokens: u64) -> String {
     match tokens {
         0 => "-".to_owned(),

@@ -14,20 +14,20 @@ use crate::output::{Exit, error_with_hint, time};
 /// Show one session, or one record
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// A session's id or the beginning of it, or the id of a hit
+    /// A session's id or a prefix of it, or the id of a hit
     #[arg(value_name = "ID")]
     id: String,
 
-    /// Show long results and thinking whole
+    /// Show long results and thinking in full
     #[arg(long)]
     full: bool,
 
-    /// Print it as JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Lines shown of a tool's result unless asked for all.
+/// The lines of a tool result that are shown without --full.
 const LINES_SHOWN: usize = 12;
 
 pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
@@ -61,7 +61,7 @@ pub fn request_error(error: RequestError) -> anyhow::Error {
     }
 }
 
-/// Writes record after record, so that a long session needs no memory.
+/// Writes one record at a time, so that the whole session is never in memory.
 fn print_session_json(store: &Store, session: &Session) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     write!(
@@ -205,7 +205,8 @@ pub fn session_heading(app: &App<'_>, store: &Store, session: &Session) -> anyho
     Ok(text)
 }
 
-/// `is_lost` records are noted as such. Where the whole log is gone, the heading says so.
+/// Formats a record. `is_lost` marks a record that is missing from its log; if the whole log is
+/// deleted, the heading says so instead.
 fn format_record(app: &App<'_>, full: bool, record: &StoredRecord, is_lost: bool) -> String {
     let paint = TextStyle {
         color: app.environment.color,
@@ -253,7 +254,7 @@ fn format_record(app: &App<'_>, full: bool, record: &StoredRecord, is_lost: bool
     )
 }
 
-/// Returns as much of a record's text as a reader wants to see at once.
+/// Returns a record's text, cut to a few lines unless it is speech or `full` is set.
 fn shorten_content(full: bool, record: &StoredRecord) -> String {
     let text = sanitize(&record.content);
     let spoken = matches!(
