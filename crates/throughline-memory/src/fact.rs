@@ -127,7 +127,7 @@ impl FactId {
 
 impl fmt::Display for FactId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        RecordId::from_bytes(self.0).fmt(f)
     }
 }
 

@@ -111,6 +111,14 @@ impl Trust {
     }
 }
 
+/// The tag of records and facts that may contain a secret.
+pub const SENSITIVE_TAG: &str = "sensitive";
+
+/// Says whether the tags mark a text that may contain a secret.
+pub fn is_sensitive(tags: &[String]) -> bool {
+    tags.iter().any(|tag| tag == SENSITIVE_TAG)
+}
+
 /// The state of the session when the record was made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct RecordEnvironment {

@@ -55,10 +55,7 @@ pub(super) fn judge_outcome(evidence: &OutcomeEvidence) -> (Outcome, Vec<String>
         } else {
             "errors were"
         };
-        reasons.push(format!(
-            "{} {noun} not seen to be overcome",
-            evidence.open_errors
-        ));
+        reasons.push(format!("{} {noun} not resolved", evidence.open_errors));
     }
     (outcome, reasons)
 }
@@ -66,32 +63,33 @@ pub(super) fn judge_outcome(evidence: &OutcomeEvidence) -> (Outcome, Vec<String>
 fn outcome_by_end(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
     let reason = |outcome, text: &str| Some((outcome, text.to_owned()));
     match &evidence.end {
-        SessionEnd::Nothing => reason(Outcome::Unclear, "nothing was said or done"),
+        SessionEnd::Nothing => reason(Outcome::Unclear, "the session is empty"),
         SessionEnd::Prompt if evidence.mood == PromptMood::Satisfied => {
-            reason(Outcome::Succeeded, "the user's last words were content")
+            reason(Outcome::Succeeded, "the user was satisfied at the end")
         }
         SessionEnd::Prompt => reason(Outcome::Abandoned, "the last prompt has no answer"),
         SessionEnd::Interrupted => reason(
             Outcome::Abandoned,
-            "the user refused or broke off the last step",
+            "the user refused or interrupted the last step",
         ),
         SessionEnd::Call(tool) => Some((
             Outcome::Abandoned,
-            format!("it ends in the middle of a call of {tool}"),
+            format!("the session ends during a call of {tool}"),
         )),
-        SessionEnd::Error(text) => {
-            Some((Outcome::Failed, format!("it ends with an error: {text}")))
-        }
+        SessionEnd::Error(text) => Some((
+            Outcome::Failed,
+            format!("the session ends with an error: {text}"),
+        )),
         SessionEnd::Result { tool, failed: true } => Some((
             Outcome::Failed,
-            format!("it ends with a failed call of {tool}"),
+            format!("the session ends with a failed call of {tool}"),
         )),
         SessionEnd::Result {
             tool,
             failed: false,
         } => Some((
             Outcome::Abandoned,
-            format!("it ends after a call of {tool}, without a word"),
+            format!("the session ends after a call of {tool}, without an answer"),
         )),
         SessionEnd::Answer => None,
     }
@@ -100,13 +98,16 @@ fn outcome_by_end(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
 fn outcome_by_work(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
     let reason = |outcome, text: &str| Some((outcome, text.to_owned()));
     if evidence.mood == PromptMood::Satisfied {
-        return reason(Outcome::Succeeded, "the user's last words were content");
+        return reason(Outcome::Succeeded, "the user was satisfied at the end");
     }
     if evidence.tests == Some(false) {
         return reason(Outcome::Failed, "the last test run failed");
     }
     if evidence.admits_failure {
-        return reason(Outcome::Unclear, "the agent says that it did not get there");
+        return reason(
+            Outcome::Unclear,
+            "the agent reports that it did not succeed",
+        );
     }
     if evidence.tests == Some(true) {
         return reason(Outcome::Succeeded, "the last test run passed");
@@ -115,7 +116,7 @@ fn outcome_by_work(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
         return reason(Outcome::Succeeded, "the work was committed");
     }
     if evidence.mood == PromptMood::Correction {
-        return reason(Outcome::Unclear, "the user's last words were a correction");
+        return reason(Outcome::Unclear, "the user's last message was a correction");
     }
     (evidence.changed > 0 && evidence.open_errors == 0).then(|| {
         let files = if evidence.changed == 1 {
@@ -133,10 +134,10 @@ fn outcome_by_work(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
 
 fn unclear_reason(evidence: &OutcomeEvidence) -> String {
     if evidence.changed > 0 || evidence.ran > 0 {
-        "work was done, and nothing shows whether it was right".to_owned()
+        "no evidence shows whether the work is correct".to_owned()
     } else if evidence.prompts > 0 {
         "questions were answered, and nothing was changed".to_owned()
     } else {
-        "nobody asked for anything".to_owned()
+        "the session has no prompts".to_owned()
     }
 }

@@ -121,13 +121,13 @@ fn the_end_decides() {
     check(
         "u fix it\ne a.rs\n.\na done\nu thanks",
         Outcome::Succeeded,
-        "content",
+        "satisfied",
     );
     check("u fix it\n$ make\nx", Outcome::Abandoned, "refused");
     check(
         "u fix it\n$ make",
         Outcome::Abandoned,
-        "middle of a call of Bash",
+        "during a call of Bash",
     );
     check(
         "u fix it\n$ make\n! error: no rule",

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use memory::{MessageId, Record, RecordKind, SessionId};
+use memory::{MessageId, Record, RecordKind, SessionId, record};
 use store::{Store, StoredRecord};
 
 use super::embedded::{SummaryBuilder, current_state};
@@ -17,8 +17,6 @@ use crate::record_view::RecordView;
 const STEPS_MAX: usize = 1_000;
 /// The maximum number of open calls whose arguments are read.
 const OPEN_CALLS_MAX: usize = 8;
-/// The tag of records that may contain a secret.
-const SENSITIVE: &str = "sensitive";
 /// Replaces a text that may contain a secret.
 const WITHHELD: &str = "[left out: it may hold something private]";
 
@@ -137,8 +135,7 @@ impl LatestTurn {
     }
 
     fn visible_text<'a>(&self, tags: &[String], content: &'a str) -> &'a str {
-        let is_sensitive = tags.iter().any(|tag| tag == SENSITIVE);
-        if is_sensitive && self.sensitive == SensitiveText::Withheld {
+        if record::is_sensitive(tags) && self.sensitive == SensitiveText::Withheld {
             return WITHHELD;
         }
         content

@@ -141,7 +141,7 @@ pub fn current_state(builder: &SummaryBuilder) -> String {
         );
     }
     for open in builder.open.iter().rev().take(OPEN_SHOWN) {
-        text += &format!("\nNot answered yet: {}", open.what);
+        text += &format!("\nNo result yet: {}", open.what);
     }
     if let Some(todos) = &builder.todos {
         text += &format!("\nThe todo list:\n{todos}\n");
@@ -152,7 +152,7 @@ pub fn current_state(builder: &SummaryBuilder) -> String {
 fn task_section(builder: &SummaryBuilder) -> String {
     let mut text = String::new();
     if !builder.rules.is_empty() {
-        text += "What the user wants kept to, word for word:\n";
+        text += "The user's rules, word for word:\n";
         text += &bullet_list(builder.rules.iter().map(|rule| format!("\"{rule}\"")));
     }
     let Some(first) = &builder.first else {
@@ -237,11 +237,11 @@ fn is_path_part(builder: &SummaryBuilder, name: &str) -> bool {
 
 fn commands_section(builder: &SummaryBuilder) -> String {
     let end = |known: &CommandUse| match (known.end, known.worked, known.failed) {
-        (None, ..) => "(end not told)".to_owned(),
+        (None, ..) => "(result unknown)".to_owned(),
         (Some(true), worked, 0) => format!("worked{}", times(worked)),
         (Some(true), _, failed) => format!("worked, after failing{}", times(failed)),
         (Some(false), 0, failed) => format!("failed{}", times(failed)),
-        (Some(false), worked, _) => format!("failed, had worked{}", times(worked)),
+        (Some(false), worked, _) => format!("failed, worked before{}", times(worked)),
     };
     let line =
         |known: &CommandUse| format!("`{}` {}", escape_backticks(&known.command), end(known));

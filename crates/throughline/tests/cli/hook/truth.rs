@@ -340,9 +340,9 @@ fn claude_code_hears_nothing_before_a_compaction_and_its_true_notes_after_it() {
     let text = said(&env, "claude", &after).unwrap();
     let is_current = text.contains("Next: move handlers 10 to 19.")
         && text.contains("amounts must be Decimal, never float")
-        && text.contains("Not answered yet: Bash `git mv handlers.py pkg/`");
+        && text.contains("No result yet: Bash `git mv handlers.py pkg/`");
     assert!(is_current, "{text}");
-    assert!(!text.contains("Not answered yet: Bash `python3"), "{text}");
+    assert!(!text.contains("No result yet: Bash `python3"), "{text}");
     // A second compaction soon after is another one; a second delivery of the same is not.
     assert_eq!(said(&env, "claude", &after), None);
     log.user("And now the docs of the orderflow.");

@@ -113,7 +113,7 @@ fn the_state_is_that_of_the_last_message() {
         state.contains("> second") && !state.contains("> first"),
         "{state}"
     );
-    assert!(state.contains("Not answered yet"), "{state}");
+    assert!(state.contains("No result yet"), "{state}");
     assert!(
         !state.contains("> said"),
         "it answered another request: {state}"
@@ -128,7 +128,7 @@ fn the_state_is_that_of_the_last_message() {
         state.contains("> second") && state.contains("> moved"),
         "{state}"
     );
-    assert!(!state.contains("Not answered yet"), "{state}");
+    assert!(!state.contains("No result yet"), "{state}");
     let records = world.unstored("u result #2\nu third\na done");
     let tail = UnstoredTail {
         records: &records,
