@@ -186,6 +186,11 @@ fn accepted_value(
 
 /// True when the writer has hidden the rest of the value already.
 fn is_elided(text: &str, start: usize, end: usize) -> bool {
+    const MASK_BYTES_MIN: usize = 8;
+    let tail = text[start..end].bytes().rev();
+    if tail.take_while(|b| b"#*".contains(b)).count() >= MASK_BYTES_MIN {
+        return true;
+    }
     end - start < ELIDED_BYTES_MAX
         && ["...", "…", "####", "****", "xxxx", "XXXX"]
             .iter()

@@ -96,10 +96,10 @@ impl FormatMatcher {
         progress: &mut ScanProgress,
     ) -> Option<Detection> {
         let bytes = text.as_bytes();
-        let is_odd = is_distinctive(literal);
+        let is_distinctive = self.has_distinctive(literal);
         if progress.skips_format(index, at)
             || self.rule.before == 0
-                && (self.is_inside_word(bytes, at, is_odd)
+                && (self.is_inside_word(bytes, at, is_distinctive)
                     // A line break may cut the literal itself.
                     || bytes[at..].starts_with(literal.as_bytes()) && !self.has_first_piece(bytes, at))
         {
@@ -118,7 +118,7 @@ impl FormatMatcher {
             text.floor_char_boundary(at + reach)
         };
         let whole = self
-            .match_window(text, from, to, at, is_odd)
+            .match_window(text, from, to, at, is_distinctive)
             .map(|(start, end)| {
                 // A token that fills the window goes on behind it.
                 let end = if end == to && !self.is_single_run {
@@ -137,7 +137,7 @@ impl FormatMatcher {
         let pieces = if self.rule.body == BodyKind::HumanChosen {
             None
         } else {
-            self.match_across_seams(text, at, run_end, whole, is_odd, progress)
+            self.match_across_seams(text, at, run_end, whole, is_distinctive, progress)
         };
         let Some((start, end)) = pieces.or(whole) else {
             if self.is_single_run {
@@ -170,7 +170,7 @@ impl FormatMatcher {
         // The letter of an escape such as `\n` is no part of the word.
         let escaped =
             at >= 2 && b"\\%".contains(&bytes[at - 2]) || at >= 3 && bytes[at - 3] == b'%';
-        (escaped || !self.is_inside_word(bytes, at, is_distinctive(&text[at..end])))
+        (escaped || !self.is_inside_word(bytes, at, self.has_distinctive(&text[at..end])))
             && self.has_first_piece(bytes, at)
     }
 
@@ -202,7 +202,7 @@ impl FormatMatcher {
         from: usize,
         to: usize,
         at: usize,
-        is_odd: bool,
+        is_distinctive: bool,
     ) -> Option<(usize, usize)> {
         let pattern = self.pattern.get_or_init(|| self.compile()).as_ref()?;
         let window = &text.as_bytes()[from..to];
@@ -223,13 +223,13 @@ impl FormatMatcher {
             let is_glued_before = first > 0
                 && text.as_bytes()[first - 1].is_ascii_alphanumeric()
                 && window[start].is_ascii_alphanumeric();
-            if is_glued_before && !is_odd {
+            if is_glued_before && !is_distinctive {
                 return None;
             }
             if is_masked(text.as_bytes(), from + end) {
                 return None;
             }
-            let glued = self.glued_len_after(text.as_bytes(), from + end, is_odd)?;
+            let glued = self.glued_len_after(text.as_bytes(), from + end, is_distinctive)?;
             // A literal of letters alone may be a part of base64 or of a name in capitals.
             let is_bare = self.literal_min < LONG_LITERAL_BYTES
                 && window[at..].iter().take(4).all(u8::is_ascii_alphanumeric);
@@ -237,7 +237,7 @@ impl FormatMatcher {
             if is_chance
                 && window
                     .get(end + glued)
-                    .is_some_and(u8::is_ascii_alphanumeric)
+                    .is_some_and(|b| b.is_ascii_alphanumeric() || b"+/".contains(b))
             {
                 return None;
             }
@@ -262,13 +262,13 @@ impl FormatMatcher {
     }
 
     /// How many letters directly behind a match belong to its word; `None` when they make it chance.
-    fn glued_len_after(&self, bytes: &[u8], end: usize, is_odd: bool) -> Option<usize> {
+    fn glued_len_after(&self, bytes: &[u8], end: usize, is_distinctive: bool) -> Option<usize> {
         if !bytes[end - 1].is_ascii_alphanumeric() {
             return Some(0);
         }
         let limit = match self.boundary {
-            LiteralBoundary::NonAlphanumeric => {
-                GLUED_BYTES_MAX << usize::from(2 * u8::from(is_odd))
+            LiteralBoundary::NonAlphanumeric | LiteralBoundary::Anywhere => {
+                GLUED_BYTES_MAX << usize::from(2 * u8::from(is_distinctive))
             }
             LiteralBoundary::WordStart => 0,
         };
@@ -280,7 +280,7 @@ impl FormatMatcher {
         if len <= limit {
             return Some(len);
         }
-        (is_odd && self.boundary != LiteralBoundary::WordStart).then_some(0)
+        (is_distinctive && self.boundary != LiteralBoundary::WordStart).then_some(0)
     }
 
     /// The secret whose first piece holds the literal, when it goes on behind a seam.
@@ -290,7 +290,7 @@ impl FormatMatcher {
         at: usize,
         run_end: usize,
         whole: Option<(usize, usize)>,
-        is_odd: bool,
+        is_distinctive: bool,
         progress: &mut ScanProgress,
     ) -> Option<(usize, usize)> {
         // Where the literal is inside the secret, the first piece starts before it.
@@ -304,7 +304,8 @@ impl FormatMatcher {
         let joined = seams::JoinedValue::at(text, at, self.rule.literals)?;
         progress.joined += joined.text.len();
         progress.count_work(joined.text.len());
-        let (start, end) = self.match_window(&joined.text, 0, joined.text.len(), 0, is_odd)?;
+        let (start, end) =
+            self.match_window(&joined.text, 0, joined.text.len(), 0, is_distinctive)?;
         let last = joined.source_end(end)?;
         if whole.is_some_and(|(_, end)| last <= end.max(run_end)) {
             return None;
@@ -316,8 +317,13 @@ impl FormatMatcher {
         Some((at + start, last))
     }
 
+    /// True when letters directly before the literal cannot make it chance.
+    fn has_distinctive(&self, literal: &str) -> bool {
+        self.boundary == LiteralBoundary::Anywhere || is_distinctive(literal)
+    }
+
     /// True when the literal is the middle of a longer word, where it is chance.
-    fn is_inside_word(&self, bytes: &[u8], at: usize, is_odd: bool) -> bool {
+    fn is_inside_word(&self, bytes: &[u8], at: usize, is_distinctive: bool) -> bool {
         let Some(&before) = at.checked_sub(1).map(|before| &bytes[before]) else {
             return false;
         };
@@ -325,7 +331,8 @@ impl FormatMatcher {
             return false;
         }
         match self.boundary {
-            LiteralBoundary::NonAlphanumeric if is_odd => is_inside_base64(bytes, at),
+            LiteralBoundary::Anywhere => is_inside_base64(bytes, at),
+            LiteralBoundary::NonAlphanumeric if is_distinctive => is_inside_base64(bytes, at),
             LiteralBoundary::NonAlphanumeric => {
                 before.is_ascii_alphanumeric() || is_inside_base64(bytes, at)
             }

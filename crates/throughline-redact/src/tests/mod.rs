@@ -394,3 +394,104 @@ fn a_cache_key_is_no_key() {
     let text = template::expand("Cache restored from key: node-modules-{h40}");
     spares(&text);
 }
+
+#[test]
+fn columns_under_a_header() {
+    let password = template::expand("Tq{w8}!");
+    let token = template::expand("{w32}");
+    for table in [
+        format!("id,username,password\n1,alice,{password}\n2,bob,none\n"),
+        format!("\"user\",\"password\"\n\"alice\",\"{password}\"\n"),
+        format!("user;secret;role\na;{password};x\n"),
+        format!("user\tpassword\nalice\t{password}\n"),
+        format!("| user | password |\n|---|---|\n| alice | `{password}` |\n"),
+        format!("│ user │ password │\n│ alice │ {password} │\n"),
+        format!("+----+-----+\n| id | password |\n+----+-----+\n|  1 | {password} |"),
+        format!(" id | api_token\n----+---------\n  1 | {token}\n(1 row)"),
+        serde_json::json!({ "output": format!("user,password\nalice,{password}\n") }).to_string(),
+    ] {
+        let clean = redactor().clean(&table).into_owned();
+        let is_left = clean.as_str().contains(&password) || clean.as_str().contains(&token);
+        assert!(!is_left, "{}", clean.as_str());
+    }
+    for table in [
+        "id,name,token_type\n1,a,bearer\n2,b,mac2x\n",
+        "| Option | Password | Notes |\n|---|---|---|\n| a | required | min 8 chars |",
+        "| Token | Type |\n|--|--|\n| `IDENT` | string |\n| `CipherBox-v1` | u32 |",
+        "model,input_tokens,output_tokens\ngpt4,1823,99\n",
+        "const names = [\"user\", \"password\"];\nconst x2 = [\"a1\", \"b2c3d4\"];",
+        "user, password, host\nuser1, password1, host1\n",
+    ] {
+        spares(table);
+    }
+}
+
+#[test]
+fn pairs_of_an_id_and_its_secret() {
+    let aws = template::expand("AKIA{u16}");
+    let secret = template::expand("{w20}/{w19}");
+    for text in [
+        format!("{aws} {secret}"),
+        format!("{aws}\n{secret}\n"),
+        format!("Access key ID,Secret access key\n{aws},{secret}\n"),
+        format!("AWS Secret Access Key [None]: {secret}\n"),
+    ] {
+        let clean = redactor().clean(&text).into_owned();
+        assert!(!clean.as_str().contains(&secret), "{}", clean.as_str());
+    }
+}
+
+#[test]
+fn manifests_and_property_lists() {
+    check(
+        "kind: Secret\nmetadata:\n  name: app-1\nstringData:\n  user: admin\n  db: Qz{w8}!\n",
+        "kind: Secret\nmetadata:\n  name: app-1\nstringData:\n  user: admin\n  db: ‹kubernetes-secret›\n",
+    );
+    check(
+        "apiVersion: v1\ndata:\n  db: {w16}\nkind: Secret\nmetadata:\n  name: app-1\n",
+        "apiVersion: v1\ndata:\n  db: ‹kubernetes-secret›\nkind: Secret\nmetadata:\n  name: app-1\n",
+    );
+    check(
+        "{\"kind\":\"Secret\",\"stringData\":{\"a\":\"Qz{w8}!\"}}",
+        "{\"kind\":\"Secret\",\"stringData\":{\"a\":\"‹kubernetes-secret›\"}}",
+    );
+    check(
+        "<key>API_KEY</key>\n\t<string>{w32}</string>",
+        "<key>API_KEY</key>\n\t<string>‹token›</string>",
+    );
+    check(
+        "buildConfigField \"String\", \"API_KEY\", \"\\\"{w32}\\\"\"",
+        "buildConfigField \"String\", \"API_KEY\", \"\\\"‹token›\\\"\"",
+    );
+    spares("kind: Secret\nmetadata:\n  name: foo-1\n  namespace: prod2\n");
+}
+
+#[test]
+fn environment_files_in_base64() {
+    // `PORT=1`, `DB_PASSWORD=Zq7Rt2Lm9x`, each on a line.
+    let encoded = "UE9SVD0xCkRCX1BBU1NXT1JEPVpxN1J0MkxtOXgK";
+    check(
+        &format!("echo {encoded} | base64 -d > .env"),
+        "echo ‹base64-secret› | base64 -d > .env",
+    );
+    // `the PASSWORD is in the vault`.
+    spares("dGhlIFBBU1NXT1JEIGlzIGluIHRoZSB2YXVsdA==");
+}
+
+#[test]
+fn formats_without_a_literal() {
+    check("{h32}-{h8}-{h8}", "‹mailgun-key›");
+    check("app {d16}|{w27} x", "app ‹facebook-token› x");
+    spares(&template::expand(
+        "{h8}-{h4}-{h4}-{h4}-{h12} | {d16}|column",
+    ));
+}
+
+#[test]
+fn variables_of_a_graphql_query() {
+    let query = "{\"query\":\"mutation($p: String!){login(password: $p){ok}}\",";
+    check(
+        &format!("{query}\"variables\":{{\"n\":\"a1b2c3\",\"p\":\"Qz{{w8}}!\"}}}}"),
+        &format!("{query}\"variables\":{{\"n\":\"a1b2c3\",\"p\":\"‹password›\"}}}}"),
+    );
+}

@@ -6,6 +6,7 @@ use super::{BodyKind, FormatRule, rule};
 pub(super) const RULES: &[FormatRule] = &[
     rule("aws-access-key", &["AKIA", "ASIA", "ABIA", "ACCA", "AROA", "AIDA", "A3T"], r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}",
         &["AKIA{u16}", "ASIA{u16}"], &["AKIAIOSFODNN7EXAMPLE", "AKIAXXXXXXXXXXXXXXXX", "ASIANCULTURE"]).body(BodyKind::PatternOnly),
+    rule("aws-secret-key", &["AKIA", "ASIA"], r#"A[KS]IA[A-Z0-9]{16}["']?[\s,:;|=]+["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#, &["AKIA{u16} {w40}", "Session('AKIA{u16}', '{w40}')"], &["AKIAIOSFODNN7EXAMPLE"]),
     rule("aws-appsync-key", &["da2-"], r"da2-[a-z0-9]{26}", &["da2-{l26}"], &["da2-"]),
     rule("google-oauth-token", &["ya29."], r"ya29\.[A-Za-z0-9_-]{20,}", &["ya29.a0{b120}"], &["ya29.c"]),
     rule("google-client-secret", &["GOCSPX-"], r"GOCSPX-[A-Za-z0-9_-]{24,}", &["GOCSPX-{b28}"], &["GOCSPX-"]),

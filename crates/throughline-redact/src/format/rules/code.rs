@@ -37,5 +37,7 @@ pub(super) const RULES: &[FormatRule] = &[
     rule("facebook-token", &["EAA"], r"EAA[A-Za-z0-9]{60,}", &["EAACEdEose0cBA{w120}"], &["EAACH"]),
     rule("twitter-bearer", &["AAAAAAAAAAAAAAAAAAAAA"], r"A{20,}[A-Za-z0-9%/+=]{30,}", &["AAAAAAAAAAAAAAAAAAAAAA{w30}%3D{w50}"], &["AAAAAAAAAAAAAAAAAAAAAAAAAAAAA"]),
     rule("heroku-key", &["HRKU-AA"], r"HRKU-AA[A-Za-z0-9_-]{40,}", &["HRKU-AA{b56}"], &["HRKU-AA"]),
+    rule("rails-master-key", &["master.key", "credentials/"], r"(?:master|credentials/\w+)\.key\b[^\n]{0,40}\n\s*(?:\d+[\t:|]|\d+\xe2\x86\x92)?\s*([a-f0-9]{32})(?:[^a-zA-Z0-9]|$)", &["$ cat config/master.key\n{h32}\n", "config/credentials/production.key\n     1\t{h32}"], &["config/master.key\nconfig/database.yml"]).body(BodyKind::PatternOnly),
+    rule("rails-master-key", &["master.key"], r#"([a-f0-9]{32})["']? *>+ *(?:[\w.-]+/)*master\.key"#, &["echo '{h32}' > config/master.key"], &["touch > config/master.key"]).before(80).body(BodyKind::PatternOnly),
     rule("intra42-secret", &["s-s4t2"], r"s-s4t2(?:ud|af)-[a-f0-9]{64}", &["s-s4t2af-{h64}"], &["s-s4t2af-"]),
 ];

@@ -51,6 +51,8 @@ pub(crate) enum LiteralBoundary {
     NonAlphanumeric,
     /// The start of a word: the literal is itself a common word, as in `cache-key-…`.
     WordStart,
+    /// Anything: the literal is short, but the parts behind it have lengths that no word has.
+    Anywhere,
 }
 
 const fn rule(
@@ -87,6 +89,12 @@ impl FormatRule {
     /// For formats whose literal is a word that names also contain.
     const fn whole_word(mut self) -> Self {
         self.boundary = LiteralBoundary::WordStart;
+        self
+    }
+
+    /// For formats whose structure alone proves them.
+    const fn anywhere(mut self) -> Self {
+        self.boundary = LiteralBoundary::Anywhere;
         self
     }
 
