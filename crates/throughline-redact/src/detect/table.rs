@@ -1,4 +1,5 @@
-//! Columns whose header names a secret: CSV, TSV, Markdown tables, the output of `psql` and `mysql`.
+//! Columns whose header names a secret: CSV, TSV, Markdown tables, the output of `psql` and
+//! `mysql`.
 //!
 //! A line counts as a header when every cell of it could be a column name and at least one of them
 //! names a secret. The lines below belong to the table as long as they have as many cells.
@@ -165,7 +166,8 @@ fn read_header(header: &str, delimiter: char) -> Option<Vec<Option<NameStrength>
     (count >= 2 && columns.iter().any(Option::is_some)).then_some(columns)
 }
 
-/// Removes what a log puts before the first cell: a line number, a diff sign, the JSON around a text.
+/// Removes what a log puts before the first cell: a line number, a diff sign, the JSON around a
+/// text.
 fn strip_frame(cell: &str) -> &str {
     let cell = match cell.rfind("\":") {
         Some(key) if cell.starts_with(['{', '[']) => cell[key + 2..].trim_start(),

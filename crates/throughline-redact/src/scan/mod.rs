@@ -22,7 +22,8 @@ use crate::format::{FormatMatcher, rules, seams};
 use crate::mark;
 use crate::session::SessionSecrets;
 
-/// How sure a detection is. Certain and probable ones are replaced, possible ones only tag the text.
+/// How sure a detection is. Certain and probable ones are replaced, possible ones only tag the
+/// text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     Certain,
@@ -347,8 +348,8 @@ impl SecretScanner {
     }
 }
 
-/// The position of the next `@`. Most URLs have none, so it is searched for once per stretch instead
-/// of once per URL.
+/// The position of the next `@`. Most URLs have none, so it is searched for once per stretch
+/// instead of once per URL.
 #[derive(Debug, Default)]
 struct NextAtSign {
     searched_from: usize,

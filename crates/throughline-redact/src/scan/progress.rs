@@ -1,10 +1,10 @@
 //! What one scan remembers so that its cost stays linear in the length of the text.
 //!
 //! A detector that fails over a long run of characters would fail again at each of its literals in
-//! that run, and each attempt would read the run to its end. [`ResumeOffset`] lets it try again only
-//! when half of the run is left: all attempts together then read the run twice. A secret at the end
-//! of a run is still found, because the last attempt starts with at most as much junk before it as
-//! the secret itself is long.
+//! that run, and each attempt would read the run to its end. [`ResumeOffset`] lets it try again
+//! only when half of the run is left: all attempts together then read the run twice. A secret at
+//! the end of a run is still found, because the last attempt starts with at most as much junk
+//! before it as the secret itself is long.
 
 use crate::format::seams;
 
@@ -124,8 +124,8 @@ impl ScanProgress {
         self.seam.1
     }
 
-    /// True while pieces may still be joined. A text made of tokens in pieces joins each piece a few
-    /// times, which this limits.
+    /// True while pieces may still be joined. A text made of tokens in pieces joins each piece a
+    /// few times, which this limits.
     pub(crate) fn may_join_pieces(&self, text_len: usize) -> bool {
         const TIMES_MAX: usize = 8;
         const FREE_BYTES: usize = 64 << 10;

@@ -1,6 +1,6 @@
-//! Texts made to be slow: one shape again and again, which tempts a rule to read the rest each time.
+//! Texts that are slow to scan when a detector reads too far: one pattern, repeated.
 
-/// Shapes by name. Each is repeated until a text has its size.
+/// The patterns and their names.
 pub(crate) const SLOW_PATTERNS: &[(&str, &str)] = &[
     ("private tags", "<private>"),
     ("private tags, closed", "<private></private>"),
@@ -80,7 +80,7 @@ pub(crate) const SLOW_PATTERNS: &[(&str, &str)] = &[
     ("dashes", "a-b_c.d "),
 ];
 
-/// One shape again and again, `len` bytes or a little less.
+/// Repeats a pattern to `len` bytes or a little less.
 pub(crate) fn repeat_to_len(shape: &str, len: usize) -> String {
     shape.repeat(len / shape.len())
 }
