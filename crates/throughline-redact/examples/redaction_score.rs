@@ -1,9 +1,9 @@
 //! Scores the redactor.
 //!
 //! `redaction_score SET.jsonl [--show N]` reads labelled lines (`text`, `is_secret`, `spans` in
-//! characters, `tags`) and prints strict recall, false-positive rate, precision, collateral, recall per
-//! tag and speed. `redaction_score --logs FILE… [--show N]` takes text without secrets and prints false
-//! marks per MB, MB/s and the time of 2 KB records.
+//! characters, `tags`) and prints strict recall, false-positive rate, precision, collateral, recall
+//! per tag and speed. `redaction_score --logs FILE… [--show N]` takes text without secrets and
+//! prints false marks per MB, MB/s and the time of 2 KB records.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -102,7 +102,8 @@ fn score_set(redactor: &Redactor, set: &str, show: usize) -> serde_json::Result<
     }
     let bytes: usize = rows.iter().map(|row| row.text.len()).sum();
     let mut report = format!(
-        "positives {positives}, recall {:.4}; negatives {negatives}, changed {:.4}; precision {:.4}; collateral {:.4}; {:.0} MB/s\n",
+        "positives {positives}, recall {:.4}; negatives {negatives}, changed {:.4}; \
+         precision {:.4}; collateral {:.4}; {:.0} MB/s\n",
         share(hits, positives),
         share(changed, negatives),
         share(hits, hits + changed),
@@ -225,7 +226,8 @@ fn score_logs(redactor: &Redactor, files: &[String], show: usize) -> std::io::Re
     };
     let mb = bytes as f64 / 1e6;
     let mut report = format!(
-        "{mb:.2} MB, {} marks ({:.2} per MB), {possible} possible; {:.0} MB/s; 2 KB record p50 {:?} p99 {:?}\n",
+        "{mb:.2} MB, {} marks ({:.2} per MB), {possible} possible; {:.0} MB/s; \
+         2 KB record p50 {:?} p99 {:?}\n",
         marks.len(),
         marks.len() as f64 / mb,
         mb / took.as_secs_f64(),

@@ -1,7 +1,7 @@
 //! Prints how fast the redactor is on texts that were made to be slow.
 //!
-//! `redaction_speed [KIB…]` repeats every shape until the text has 1 and 4 MiB, or the sizes given, and
-//! prints MB/s for each; the slowest comes last.
+//! `redaction_speed [KIB…]` repeats every shape until the text has 1 and 4 MiB, or the sizes given,
+//! and prints MB/s for each; the slowest comes last.
 
 use std::time::Instant;
 

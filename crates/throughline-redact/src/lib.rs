@@ -12,7 +12,8 @@
 //!    - [`assignment`] reads `name = value` in its many spellings.
 //!    - [`detect`] holds the rest: key blocks, URLs, headers, prose, tables, manifests.
 //!
-//!    [`value`] tells random values and passwords from words, code and placeholders for all of them.
+//!    [`value`] tells random values and passwords from words, code and placeholders for all of
+//!    them.
 //! 4. [`session`] remembers the secrets of a session and replaces each wherever it recurs.
 //! 5. [`mark`] writes the text that stands in a secret's place.
 //!

@@ -1,26 +1,26 @@
-//! The typed marks that stand where a secret stood.
+//! The typed marks that replace secrets.
 
 use memchr::memmem;
 
 const MARK_OPEN: &str = "[redacted:";
-/// `[redacted:` + rule + `:` + 6 hex + `]`, with room for the longest rule name.
+/// `[redacted:` + rule + `:` + 6 hexadecimal digits + `]`, with room for the longest rule name.
 const MARK_LEN_MAX: usize = 64;
 
-/// Writes `[redacted:github-token:1f3a9c]`: the tail is a keyed hash, so that the same secret is
-/// recognisable and no one can guess a weak one by hashing candidates.
+/// Formats `[redacted:github-token:1f3a9c]`. The tail is a keyed hash: two marks of the same secret
+/// are equal, and without the key a weak secret cannot be found by hashing guesses.
 pub(crate) fn format_mark(key: &[u8; 32], rule: &str, value: &str) -> String {
     let [a, b, c, ..] = *blake3::keyed_hash(key, value.as_bytes()).as_bytes();
     format!("{MARK_OPEN}{rule}:{a:02x}{b:02x}{c:02x}]")
 }
 
-/// The byte ranges of the marks in `text`.
+/// Returns the byte ranges of the marks in `text`.
 pub(crate) fn find_marks(text: &str) -> Vec<(usize, usize)> {
     memmem::find_iter(text.as_bytes(), MARK_OPEN)
         .filter_map(|at| mark_len(&text[at..]).map(|len| (at, at + len)))
         .collect()
 }
 
-/// The part of `start..end` between the marks it starts with and the next one.
+/// Returns the part of `start..end` between the marks that it starts with and the next mark.
 pub(crate) fn between_marks(text: &str, start: usize, end: usize) -> (usize, usize) {
     let mut start = start;
     while let Some(len) = mark_len(&text[start..]) {

@@ -8,8 +8,8 @@ use crate::scan::{Confidence, SecretScanner, SourceDetection};
 use crate::session::{Secret, SessionSecrets};
 use crate::{CleanString, CleanText};
 
-/// A changed text is scanned again, because a mark may divide what a detector had read as one value.
-/// Two passes are enough except for contrived input.
+/// A changed text is scanned again, because a mark may divide what a detector had read as one
+/// value. Two passes are enough except for contrived input.
 const PASSES_MAX: usize = 6;
 
 /// Finds secrets and replaces them by typed marks. It is built once and shared by reference.
@@ -109,8 +109,8 @@ impl Redactor {
         }
     }
 
-    /// Adds the secrets of `text` to `session`. A caller that cleans a batch runs this over all of it
-    /// first, so that a value recognised in the last record is replaced in the first one too.
+    /// Adds the secrets of `text` to `session`. A caller that cleans a batch runs this over all of
+    /// it first, so that a value recognised in the last record is replaced in the first one too.
     pub fn collect_secrets(&self, text: &str, session: &mut SessionSecrets) {
         self.detect(text, session);
     }

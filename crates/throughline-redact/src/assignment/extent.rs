@@ -4,7 +4,8 @@ use super::VALUE_BYTES_MAX;
 use crate::format::seams;
 use crate::scan::progress::ScanProgress;
 
-/// Returns the bytes of the value that starts at `at`, without its quotes, and whether it had quotes.
+/// Returns the bytes of the value that starts at `at`, without its quotes, and whether it had
+/// quotes.
 pub(crate) fn value_extent(
     text: &str,
     at: usize,

@@ -1,9 +1,9 @@
 //! `name = value` in its many spellings: assignments, flags, headers, arguments, elements, prose.
 //!
-//! The automaton finds a word such as `token`. [`names`] classifies the name around it, [`separator`]
-//! finds where its value starts, [`extent`] where the value ends, and [`crate::value`] judges the
-//! value. [`pair`] reads a name and its value from two fields. [`prefilter`] rejects most names
-//! before any of this happens.
+//! The automaton finds a word such as `token`. [`names`] classifies the name around it,
+//! [`separator`] finds where its value starts, [`extent`] where the value ends, and
+//! [`crate::value`] judges the value. [`pair`] reads a name and its value from two fields.
+//! [`prefilter`] rejects most names before any of this happens.
 
 pub(crate) mod extent;
 pub(crate) mod names;
@@ -108,7 +108,8 @@ pub(crate) fn skip_spaces(bytes: &[u8], at: usize) -> usize {
     at + rest.take_while(|b| b" \t".contains(b)).count()
 }
 
-/// True when the word before `key` says that it is a secret one: `API key is`, `Authentication key:`.
+/// True when the word before `key` says that it is a secret one: `API key is`, `Authentication
+/// key:`.
 fn is_qualified_key(bytes: &[u8], from: usize) -> bool {
     const QUALIFIERS: &[&[u8]] = &[
         b"api",
@@ -148,8 +149,8 @@ fn is_qualified_key(bytes: &[u8], from: usize) -> bool {
     is_service || QUALIFIERS.contains(&word.to_ascii_lowercase().as_slice())
 }
 
-/// Returns the value at `at` when it is what the name promises. The looser the join between name and
-/// value, the more the value itself must look like a secret.
+/// Returns the value at `at` when it is what the name promises. The looser the join between name
+/// and value, the more the value itself must look like a secret.
 fn accepted_value(
     text: &str,
     at: usize,
@@ -186,6 +187,11 @@ fn accepted_value(
 
 /// True when the writer has hidden the rest of the value already.
 fn is_elided(text: &str, start: usize, end: usize) -> bool {
+    const MASK_BYTES_MIN: usize = 8;
+    let tail = text[start..end].bytes().rev();
+    if tail.take_while(|b| b"#*".contains(b)).count() >= MASK_BYTES_MIN {
+        return true;
+    }
     end - start < ELIDED_BYTES_MAX
         && ["...", "…", "####", "****", "xxxx", "XXXX"]
             .iter()

@@ -1,26 +1,29 @@
-//! Judges a name: may what it names be a secret?
+//! Tells from a name whether its value may be a secret.
+//!
+//! A name is split into words, and lists of words decide: `api_key` is a secret, `primary_key` and
+//! `api_key_hash` are not.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
-/// Longer names are blobs.
+/// A longer name is base64 or the like.
 pub(crate) const NAME_BYTES_MAX: usize = 80;
 const WORDS_MAX: usize = 16;
 
-/// How much a name promises about its value.
+/// What the value of a name may be. The order is that of the evidence the name gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NameStrength {
-    /// `key`: anything at all; only a value nobody could have typed counts.
+    /// `key`: anything at all. Only a value that must have been generated counts.
     Weak,
     /// `API_TOKEN`: a generated value.
     Token,
-    /// `password`: also what people choose.
+    /// `password`: also a value that a person has chosen.
     Password,
 }
 
 impl NameStrength {
-    /// The rule a value is named after.
+    /// The rule that marks the value.
     pub(crate) fn rule(self) -> &'static str {
         match self {
             Self::Weak => "key",
@@ -30,7 +33,7 @@ impl NameStrength {
     }
 }
 
-/// The words that bring the automaton to a name, in lower case.
+/// The words that lead the automaton to a name, in lower case.
 #[rustfmt::skip]
 pub(crate) const LITERALS: &[&str] = &[
     "pass", "pasw", "pssw", "pswd", "pwd", "pw", "psk", "secret", "token", "key", "auth", "cred",
@@ -50,7 +53,7 @@ const TOKEN_WORDS: &[&str] = &[
     "auth", "authtoken", "webhook", "dsn", "salt", "otp", "seed", "oauth", "tokens", "apitoken",
     "keydata", "license", "licensekey", "sessiontoken",
 ];
-/// Last words that turn a secret's name into the name of something about it.
+/// Last words that make a secret's name the name of something about the secret.
 #[rustfmt::skip]
 const ATTRIBUTE_WORDS: &[&str] = &[
     "name", "path", "file", "filename", "url", "uri", "endpoint", "type", "count", "length",
@@ -73,7 +76,7 @@ const ATTRIBUTE_WORDS: &[&str] = &[
     "pair", "share", "layout", "row", "size_bytes", "period", "option", "options", "timeout",
     "ms", "latency", "pressed", "meshing", "mismatch", "failed",
 ];
-/// First words that make a key or token harmless.
+/// Words that make a key or token harmless.
 #[rustfmt::skip]
 const HARMLESS_WORDS: &[&str] = &[
     "public", "pub", "pubkey", "publishable", "primary", "foreign", "partition", "sort", "cache",
@@ -87,7 +90,7 @@ const HARMLESS_WORDS: &[&str] = &[
     "compare", "sorted", "last", "first", "reasoning", "thinking", "budget", "used", "remaining",
     "per", "sec", "concurrency", "anti", "request", "site",
 ];
-/// Words that only look like one of ours.
+/// Words that contain a secret word by accident.
 #[rustfmt::skip]
 const LOOKALIKE_WORDS: &[&str] = &[
     "monkey", "turkey", "donkey", "hockey", "jockey", "whiskey", "hotkey", "keyboard", "keyword",
@@ -96,7 +99,7 @@ const LOOKALIKE_WORDS: &[&str] = &[
     "hostkey", "encompass", "surpass", "trespass", "buypass", "bypassing", "bypassed",
 ];
 
-/// Words behind `key` that leave it a key.
+/// Words behind `key` that do not change what is named.
 const KEY_SUFFIX_WORDS: &[&str] = &[
     "value", "data", "base", "b64", "base64", "hex", "str", "string", "secret", "material", "pem",
     "raw", "bytes", "enc", "token", "prod", "dev", "staging", "live", "new", "old", "current",
@@ -110,7 +113,7 @@ const IS_HARMLESS: u8 = 8;
 const IS_LOOKALIKE: u8 = 16;
 const IS_KEY_SUFFIX: u8 = 32;
 
-/// What is known of each word; one lookup instead of six lists.
+/// The lists that each word is in, as flags: one lookup instead of six.
 static WORDS: LazyLock<WordFlags> = LazyLock::new(|| {
     let mut words = WordFlags::default();
     let lists = [
@@ -131,7 +134,7 @@ static WORDS: LazyLock<WordFlags> = LazyLock::new(|| {
 
 type WordFlags = HashMap<&'static [u8], u8, BuildHasherDefault<WordHasher>>;
 
-/// Hashes short words of our own choosing; nobody can make them collide.
+/// A fast hash for short words. The words are constants, so no input can make them collide.
 #[derive(Debug, Default, Clone, Copy)]
 struct WordHasher(u64);
 
@@ -143,7 +146,7 @@ impl Hasher for WordHasher {
     }
 
     fn write_usize(&mut self, length: usize) {
-        self.write(&[length as u8]);
+        self.write(&length.to_le_bytes()[..1]);
     }
 
     fn finish(&self) -> u64 {
@@ -151,10 +154,10 @@ impl Hasher for WordHasher {
     }
 }
 
-/// Judges a name such as `AWS_SECRET_ACCESS_KEY`, `apiKey`, `x-api-key` or `db.password`.
+/// Classifies a name such as `AWS_SECRET_ACCESS_KEY`, `apiKey`, `x-api-key` or `db.password`.
 pub(crate) fn classify_name(name: &str) -> Option<NameStrength> {
     let mut split = NameWords::new(name);
-    // `openai_api_key_2`: a number at the end names one of several.
+    // `openai_api_key_2`: the number tells one key from others.
     while split.len > 1 && split.word(split.len - 1).iter().all(u8::is_ascii_digit) {
         split.len -= 1;
     }
@@ -195,7 +198,7 @@ pub(crate) fn classify_name(name: &str) -> Option<NameStrength> {
     matches!(split.word(last), b"key" | b"keys").then_some(NameStrength::Weak)
 }
 
-/// `access_key_id`: unlike other ids, half of a key pair.
+/// True for `access_key_id`, which unlike other ids is half of a key pair.
 fn is_key_id(split: &NameWords) -> bool {
     if split.len < 2 || split.word(split.len - 1) != b"id" {
         return false;
@@ -206,7 +209,7 @@ fn is_key_id(split: &NameWords) -> bool {
     }
 }
 
-/// True when `key` is what is named, not what the named thing is for (`KeyMeshing`).
+/// True when the name is that of a key, not of something for keys (`KeyMeshing`).
 fn ends_in_key(split: &NameWords) -> bool {
     let form = (0..split.len)
         .rev()
@@ -220,11 +223,11 @@ fn ends_with_any(word: &[u8], ends: &[&str]) -> bool {
         .any(|end| word.len() > end.len() && word.ends_with(end.as_bytes()))
 }
 
-/// A name in lower-case words, split at separators and camel humps, without allocating.
+/// The lower-case words of a name, split at separators and capitals, without allocating.
 struct NameWords {
     text: [u8; NAME_BYTES_MAX],
-    ends: [u8; WORDS_MAX],
-    starts: [u8; WORDS_MAX],
+    ends: [usize; WORDS_MAX],
+    starts: [usize; WORDS_MAX],
     flags: [u8; WORDS_MAX],
     len: usize,
 }
@@ -263,15 +266,15 @@ impl NameWords {
 
     fn push(&mut self, start: usize, end: usize) {
         if start < end && self.len < WORDS_MAX {
-            self.starts[self.len] = start as u8;
-            self.ends[self.len] = end as u8;
+            self.starts[self.len] = start;
+            self.ends[self.len] = end;
             self.flags[self.len] = WORDS.get(&self.text[start..end]).copied().unwrap_or(0);
             self.len += 1;
         }
     }
 
     fn word(&self, at: usize) -> &[u8] {
-        &self.text[usize::from(self.starts[at])..usize::from(self.ends[at])]
+        &self.text[self.starts[at]..self.ends[at]]
     }
 }
 

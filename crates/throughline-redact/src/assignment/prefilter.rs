@@ -1,7 +1,8 @@
 //! A first look at a name and the text behind it, without decoding or allocating.
 //!
-//! Most names in a log are followed by no secret (`"input_tokens": 812`). A text in which every name
-//! is rejected here is not decoded at all, so this check must accept whatever [`super::find`] would.
+//! Most names in a log are followed by no secret (`"input_tokens": 812`). A text in which every
+//! name is rejected here is not decoded at all, so this check must accept whatever [`super::find`]
+//! would.
 
 use super::names::{self, NameStrength};
 use super::{NEARBY_BYTES_MAX, name_end, name_start, pair, separator};

@@ -67,6 +67,10 @@ pub(crate) fn value_start(
     let rest = &bytes[spaced..];
     if let Some(len) = operator_len(rest) {
         let after = skip_type_annotation(text, spaced + len);
+        // Markdown emphasis: `**password:** value`, `password: **value**`.
+        let stars = bytes[skip_spaces(bytes, after)..].iter().take(2);
+        let stars = stars.take_while(|&&b| b == b'*').count();
+        let after = skip_spaces(bytes, after) + stars;
         return Some((skip_spaces(bytes, after), ValueJoin::Operator));
     }
     let is_quote = |at: usize| bytes.get(at).is_some_and(|b| b"\"'`".contains(b));

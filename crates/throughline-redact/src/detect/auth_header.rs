@@ -1,16 +1,17 @@
-//! HTTP headers: authorization schemes and cookies.
+//! Credentials behind an HTTP authorization scheme.
 
 use crate::assignment::{VALUE_BYTES_MAX, skip_spaces};
 use crate::scan::progress::ScanProgress;
 use crate::scan::{Confidence, Detection};
 use crate::value;
 
-/// A scheme on its own, wherever it stands: `Bearer …` in a log line.
+/// Schemes that announce a credential wherever they stand, as `Bearer …` does in a log line.
 pub(crate) const AUTH_SCHEMES: &[&str] = &[
     "bearer ", "Bearer ", "BEARER ", "basic ", "Basic ", "BASIC ", "apikey ", "ApiKey ", "Apikey ",
     "Digest ",
 ];
-/// Skips `Bearer`, `Basic`, `Token` and their like before the credential.
+
+/// Skips `Bearer`, `Basic`, `Token` or another scheme before the credential at `at`.
 pub(crate) fn skip_auth_scheme(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let quote = usize::from(bytes.get(at).is_some_and(|b| b"\"'`".contains(b)));
@@ -60,7 +61,7 @@ pub(crate) fn may_find(text: &str, at: usize) -> bool {
     run.clone().count() >= 8 && run.clone().any(|b| !b.is_ascii_lowercase())
 }
 
-/// The credential after a scheme whose word ends at `at`.
+/// Finds the credential behind the scheme at `start..at`.
 pub(crate) fn find(
     text: &str,
     start: usize,
@@ -95,7 +96,8 @@ pub(crate) fn find(
     }
 }
 
-/// Base64 of `user:password` starts with letters and may look like words; its padding or digits tell.
+/// True for base64 of `user:password`. Its letters may look like words, so its length and its mix
+/// of cases decide.
 fn is_basic_credential(secret: &str) -> bool {
     let shape = value::shape(secret);
     secret.len() >= 8

@@ -16,9 +16,9 @@ pub(crate) const LITERALS: &[&str] = &[
     "--cookie ",
 ];
 
-/// The session values of a cookie header whose name ends at `at`.
+/// Finds the session values of the header whose name ends at `at`.
 pub(crate) fn find(text: &str, at: usize, progress: &mut ScanProgress, found: &mut Vec<Detection>) {
-    // The first header of a line has dealt with all of them.
+    // The first header of a line has read the whole line.
     if progress.cookie.skips(at) {
         return;
     }

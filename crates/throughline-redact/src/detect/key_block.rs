@@ -1,21 +1,21 @@
 //! Private keys that span lines: PEM, OpenSSH, PGP and PuTTY blocks.
 //!
-//! A block is read word by word, not line by line: what stands between its words may be line breaks, blanks
-//! (`echo $KEY`), comment and diff signs, line numbers, borders of a table, quotes of adjacent strings.
+//! A block is read word by word, not line by line: its words may be separated by line breaks,
+//! spaces (`echo $KEY`), comment and diff signs, line numbers, borders of a table, or quotes of
+//! adjacent strings.
 
 use crate::mark;
 use crate::scan::progress::ScanProgress;
 use crate::scan::{Confidence, Detection};
 
-/// What brings the automaton here.
 pub(crate) const LITERALS: &[&str] = &["-----BEGIN ", "---- BEGIN ", "Private-Lines:"];
 
 const BLOCK_BYTES_MAX: usize = 64 << 10;
-/// An Ed25519 key has 64 characters; less is an example or an elision.
+/// An Ed25519 key has 64 characters. Much less is an example or a shortened key.
 const BODY_BYTES_MIN: usize = 32;
-/// The shortest word of key material that is recognised by itself; the last one may be shorter.
+/// The shortest word that counts as key material by itself. The last one of a key may be shorter.
 const MATERIAL_BYTES_MIN: usize = 16;
-/// How many other words (headers such as `DEK-Info: …`) may stand in a row inside a block.
+/// How many words in a row may be something else, such as the header `DEK-Info: …`.
 const OTHER_WORDS_MAX: usize = 12;
 
 /// Finds the body of the block whose first line holds the literal at `at`.
@@ -59,21 +59,21 @@ pub(crate) fn find(text: &str, at: usize, progress: &mut ScanProgress) -> Option
     })
 }
 
-/// What was read of a block.
+/// The result of reading a block.
 #[derive(Default)]
 struct KeyBody {
     /// From the first to the last word of key material.
     span: Option<(usize, usize)>,
     /// Bytes of key material.
     material_bytes: usize,
-    /// How far the block was read.
+    /// How many bytes of the block were read.
     bytes_read: usize,
 }
 
 fn read_key_body(text: &str) -> KeyBody {
     let mut body = KeyBody::default();
     let mut others = 0;
-    // Headers such as `DEK-Info: …` go with the key.
+    // A header such as `DEK-Info: …` is replaced together with the key.
     let mut first_word = None;
     for (at, word) in words(text) {
         body.bytes_read = at + word.len();
@@ -103,7 +103,7 @@ fn read_key_body(text: &str) -> KeyBody {
         } else if !is_number(content) {
             others += 1;
             first_word = first_word.or(Some(start));
-            // A key that a log has cut ends in prose.
+            // A key that a log has cut off is followed by prose.
             if others > OTHER_WORDS_MAX
                 || body.span.is_some() && others > 1 && !has_end_marker(text, at)
             {
@@ -114,14 +114,15 @@ fn read_key_body(text: &str) -> KeyBody {
     body
 }
 
-/// True when the block is closed shortly behind `at`.
+/// True when the block's end marker follows shortly behind `at`.
 fn has_end_marker(text: &str, at: usize) -> bool {
     const NEAR_BYTES: usize = 512;
     let near = &text.as_bytes()[at..(at + NEAR_BYTES).min(text.len())];
     memchr::memmem::find(near, b"END ").is_some()
 }
 
-/// The words of a block and where they start: what blanks, quotes, commas and borders part.
+/// Returns the words of a block and their offsets. Spaces, quotes, commas and borders separate
+/// them.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_gap = |c: char| {
         c.is_whitespace() || "\"'`,;|\\()<>→".contains(c) || ('\u{2500}'..='\u{257f}').contains(&c)
@@ -135,7 +136,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A word without the `path:12:` that `grep` puts before a line, diff signs, and a `\n` nobody decoded.
+/// Removes from a word the `path:12:` that `grep` puts before a line, and comment and diff signs.
 fn strip_line_prefix(word: &str) -> &str {
     let mut word = word;
     if let Some((path, rest)) = word.rsplit_once([':', '-'])
@@ -147,7 +148,7 @@ fn strip_line_prefix(word: &str) -> &str {
     }
     let word = word.trim_start_matches(['-', '#', '*', '>']);
     let word = match word.strip_prefix('+') {
-        // A base64 line may itself start with a plus; one more is no harm.
+        // A line of base64 may itself start with a plus; then the length tells.
         Some(rest) if rest.len().is_multiple_of(4) => rest,
         _ => word,
     };

@@ -4,9 +4,14 @@
 //! them. `may_find`, where it exists, answers cheaply on text that is still escaped.
 
 pub(crate) mod auth_header;
+pub(crate) mod bare_format;
 pub(crate) mod cookie;
+pub(crate) mod encoded;
+pub(crate) mod graphql;
 pub(crate) mod key_block;
+pub(crate) mod kubernetes;
 pub(crate) mod private_tag;
 pub(crate) mod prose;
 pub(crate) mod service_name;
+pub(crate) mod table;
 pub(crate) mod url;

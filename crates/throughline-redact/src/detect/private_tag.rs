@@ -9,8 +9,8 @@ pub(crate) const LITERALS: &[&str] = &[OPEN];
 const OPEN: &str = "<private>";
 const CLOSE: &str = "</private>";
 
-/// Finds the text between the tag at `at` and the tag that closes it, or to the end of the text when
-/// nothing closes it: a log may have cut the closing tag off.
+/// Finds the text between the tag at `at` and the tag that closes it, or to the end of the text
+/// when nothing closes it: a log may have cut the closing tag off.
 pub(crate) fn find(text: &str, at: usize, progress: &mut ScanProgress) -> Option<Detection> {
     if progress.private.skips(at) {
         return None;

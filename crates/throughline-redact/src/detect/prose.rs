@@ -1,27 +1,28 @@
-//! Passwords in prose: `the pw for staging is …`, `Passwort ist …`, `密码是…`, a prompt and its answer on the
-//! next line.
+//! Passwords in prose: `the pw for staging is …`, `Passwort ist …`, `密码是…`, or a prompt with its
+//! answer on the next line.
 
 use crate::scan::progress::ScanProgress;
 use crate::scan::{Confidence, Detection};
 use crate::value;
 
-/// What brings the automaton here. Words of other languages, and English ones before a blank or
+/// Words for a password. Words of other languages, and English ones before a blank or
 /// before the end of their line, since [`crate::assignment`] deals with `password = …`.
 #[rustfmt::skip]
 pub(crate) const LITERALS: &[&str] = &[
     "assword ", "asswords ", "asscode ", "assphrase ", "pw ", "PW ", "pwd ", "asswd ", "pass ",
     "assword:\n", "assword:\\n", "assphrase:\n", "assphrase:\\n", "asscode:\n", "asscode:\\n",
-    "asswort", "ASSWORT", "ennwort", "wachtwoord", "Wachtwoord",
-    "contraseña", "Contraseña", "CONTRASEÑA", "contrasena", "Contrasena", "clave ", "Clave ", "clave:", "Clave:",
-    "mot de passe", "Mot de passe", "MOT DE PASSE", "password è", "parola d'ordine", "Parola d'ordine", "parola ", "Parola ",
-    "senha", "Senha", "SENHA", "hasło", "Hasło", "hasło:", "heslo", "Heslo", "lösenord", "Lösenord",
-    "adgangskode", "Adgangskode", "passord", "Passord", "salasana", "Salasana", "jelszó", "Jelszó",
-    "şifre", "Şifre", "mật khẩu", "Mật khẩu", "kata sandi", "Kata sandi",
-    "пароль", "Пароль", "ПАРОЛЬ", "пароля", "парола", "Парола", "κωδικός", "Κωδικός", "סיסמה", "סיסמא", "كلمة المرور", "كلمة السر",
-    "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "पासवर्ड", "รหัสผ่าน",
+    "asswort", "ASSWORT", "ennwort", "wachtwoord", "Wachtwoord", "contraseña", "Contraseña",
+    "CONTRASEÑA", "contrasena", "Contrasena", "clave ", "Clave ", "clave:", "Clave:",
+    "mot de passe", "Mot de passe", "MOT DE PASSE", "password è", "parola d'ordine",
+    "Parola d'ordine", "parola ", "Parola ", "senha", "Senha", "SENHA", "hasło", "Hasło", "hasło:",
+    "heslo", "Heslo", "lösenord", "Lösenord", "adgangskode", "Adgangskode", "passord", "Passord",
+    "salasana", "Salasana", "jelszó", "Jelszó", "şifre", "Şifre", "mật khẩu", "Mật khẩu",
+    "kata sandi", "Kata sandi", "пароль", "Пароль", "ПАРОЛЬ", "пароля", "парола", "Парола",
+    "κωδικός", "Κωδικός", "סיסמה", "סיסמא", "كلمة المرور", "كلمة السر", "密码", "密碼", "口令", "パスワード",
+    "暗証番号", "비밀번호", "암호", "पासवर्ड", "รหัสผ่าน",
 ];
 
-/// Verbs between a password's name and the password, in languages that part words by blanks.
+/// True for a verb between the word and the password, in languages that separate words by spaces.
 fn is_verb(word: &str) -> bool {
     matches!(
         word,
@@ -56,7 +57,7 @@ fn is_verb(word: &str) -> bool {
     )
 }
 
-/// Signs, and verbs of languages without blanks.
+/// Signs, and verbs of languages without spaces.
 const JOINS: &[&str] = &[
     ":",
     "=",
@@ -76,16 +77,17 @@ const JOINS: &[&str] = &[
     "คือ",
 ];
 
-/// Words a sentence about passwords goes on with, which hold a digit.
+/// Words with a digit that occur in sentences about passwords.
 #[rustfmt::skip]
 const TECHNICAL_TERMS: &[&str] = &[
-    "sha1", "sha-1", "sha256", "sha-256", "sha512", "sha-512", "sha2", "sha3", "md5", "base64", "base32", "utf8", "utf-8",
-    "argon2", "argon2id", "argon2i", "bcrypt", "pbkdf2", "scrypt", "oauth2", "x509", "ipv4", "ipv6",
-    "hmac-sha256", "aes-256", "aes256", "aes-128", "rot13", "crc32", "sha256sum", "sqlite3", "python3", "pkcs8", "pkcs12",
-    "oauth2.0", "http/2", "k8s", "i18n", "2fa", "mfa",
+    "sha1", "sha-1", "sha256", "sha-256", "sha512", "sha-512", "sha2", "sha3", "md5", "base64",
+    "base32", "utf8", "utf-8", "argon2", "argon2id", "argon2i", "bcrypt", "pbkdf2", "scrypt",
+    "oauth2", "x509", "ipv4", "ipv6", "hmac-sha256", "aes-256", "aes256", "aes-128", "rot13",
+    "crc32", "sha256sum", "sqlite3", "python3", "pkcs8", "pkcs12", "oauth2.0", "http/2", "k8s",
+    "i18n", "2fa", "mfa",
 ];
 
-/// How far behind the name the joining word may stand.
+/// How far behind the word for a password the verb or sign may stand.
 const GAP_BYTES_MAX: usize = 48;
 const GAP_WORDS_MAX: usize = 6;
 const VERB_BYTES_MAX: usize = 12;
@@ -94,7 +96,7 @@ const VALUE_BYTES_MAX: usize = 128;
 /// Says cheaply whether a password could follow.
 pub(crate) fn may_find(text: &str, start: usize, end: usize) -> bool {
     let bytes = &text.as_bytes()[end..];
-    // Most sentences about passwords name none: one has a digit or a sign that words do not have.
+    // Most sentences about passwords contain none. A password has a digit or a special character.
     let is_odd = |b: &u8| b.is_ascii_digit() || b"!@#$%^&*+~?".contains(b);
     starts_word(text, start)
         && bytes
@@ -131,7 +133,8 @@ pub(crate) fn find(
     }
 }
 
-/// The name is a word of its own; the literals leave out its first letter where that has two cases.
+/// True when the literal starts a word. Some literals leave out the first letter of their word,
+/// which may be written in two cases.
 fn starts_word(text: &str, start: usize) -> bool {
     let bytes = text.as_bytes();
     let is_cut = text[start..].starts_with("ass")
@@ -141,7 +144,8 @@ fn starts_word(text: &str, start: usize) -> bool {
     first == 0 || !bytes[first - 1].is_ascii_alphanumeric() && !b"_-.$/".contains(&bytes[first - 1])
 }
 
-/// The password behind `is`, `:` and the like, with a few words between: `for the staging host`.
+/// Returns the password behind `is`, `:` and the like. A few words may come first, such as `for the
+/// staging host`.
 fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
     let limit = text.floor_char_boundary(end + GAP_BYTES_MAX);
     let mut at = end;
@@ -172,7 +176,7 @@ fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// The length of the joining word or sign that `rest` starts with.
+/// Length of the verb or sign that `rest` starts with.
 fn join_len(rest: &str) -> Option<usize> {
     let len = rest.find([' ', ':', '\n', '`', '"', '\'']);
     if let Some(len) = len.filter(|&len| len <= VERB_BYTES_MAX && is_verb(&rest[..len])) {
@@ -195,7 +199,7 @@ fn leading_blanks_len(text: &str) -> usize {
             .len()
 }
 
-/// The answer to a prompt, alone on the next line.
+/// Returns the answer to a prompt when it stands alone on the next line.
 fn find_on_next_line(text: &str, from: usize) -> Option<(usize, usize)> {
     let from = from + leading_blanks_len(&text[from..]);
     let (start, end) = password_at(text, from)?;
@@ -252,7 +256,8 @@ fn closing(quote: char) -> char {
     }
 }
 
-/// A password that somebody tells somebody: letters with a digit or a sign, no technical term.
+/// True for a password in a sentence: letters with a digit or a special character, and no technical
+/// term.
 fn is_prose_password(value: &str) -> bool {
     const BYTES_MIN: usize = 6;
     let shape = value::shape(value);

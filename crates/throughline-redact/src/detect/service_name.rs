@@ -1,13 +1,13 @@
-//! A service's name right before a random value: `mixpanel 3f9c…`, `cloudflare: "…"`.
+//! The name of a service directly before a random value: `mixpanel 3f9c…`, `cloudflare: "…"`.
 //!
-//! The name says whose key it is, where no word says that it is one. Names that are also words, or whose
-//! tools print hashes (forges, registries), are left out.
+//! The name of the service announces the key where no word such as `token` does. Names that are
+//! also words are left out, as are services whose tools print hashes (forges, registries).
 
 use crate::scan::progress::ScanProgress;
 use crate::scan::{Confidence, Detection};
 use crate::value;
 
-/// Lower case; the automaton also gets them capitalised.
+/// In lower case. The scanner adds the capitalised spellings.
 #[rustfmt::skip]
 pub(crate) const LITERALS: &[&str] = &[
     "abstractapi", "accuweather", "adafruit", "aftership", "agora", "ahrefs", "airbrake",
@@ -106,7 +106,7 @@ pub(crate) const LITERALS: &[&str] = &[
 
 const VALUE_BYTES_MIN: usize = 16;
 
-/// Finds the random value right behind the name at `start..end`.
+/// Finds the random value directly behind the name at `start..end`.
 pub(crate) fn find(
     text: &str,
     start: usize,

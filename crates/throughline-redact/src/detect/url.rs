@@ -8,7 +8,7 @@ pub(crate) const LITERALS: &[&str] = &["://"];
 
 pub(crate) const AUTHORITY_BYTES_MAX: usize = 512;
 const SCHEME_BYTES_MAX: usize = 32;
-/// Passwords that documentation and local stacks use; they say nothing.
+/// Passwords of documentation and of local test databases. They protect nothing.
 #[rustfmt::skip]
 const DEFAULT_PASSWORDS: &[&str] = &[
     "password", "pass", "passwd", "pw", "pwd", "secret", "token", "user", "username", "postgres",
@@ -17,7 +17,7 @@ const DEFAULT_PASSWORDS: &[&str] = &[
     "mypassword", "x", "credentials", "pat",
 ];
 
-/// Says cheaply whether a URL has a part before an `@`.
+/// Says cheaply whether a URL has user information before an `@`.
 pub(crate) fn may_find(text: &str, at: usize) -> bool {
     let rest = &text.as_bytes()[at + 3..];
     rest.iter()
@@ -50,7 +50,8 @@ pub(crate) fn find(text: &str, at: usize, progress: &mut ScanProgress, found: &m
     );
     let mut authority = &bytes[from..from + strict];
     if !authority.contains(&b'@') {
-        // A raw `/`, `?` or `#` in a database password ends the authority for a parser, not for a leak.
+        // A raw `/`, `?` or `#` in a database password ends the authority for a URL parser, but the
+        // password is in the text all the same.
         let loose = bytes[from..limit]
             .iter()
             .position(|&b| ends_authority(b))
@@ -87,7 +88,7 @@ pub(crate) fn find(text: &str, at: usize, progress: &mut ScanProgress, found: &m
     };
     let user = if alone { "" } else { &text[from..start - 1] };
     let fits = if alone {
-        // Without a password the user part may be a token; a Sentry DSN is meant to be published.
+        // Without a password the user may be a token. A Sentry DSN is meant to be published.
         value::is_random(secret, 20)
             && !text[end..].starts_with("@o")
             && !text[end..text.floor_char_boundary((end + 40).min(limit))].contains("sentry")

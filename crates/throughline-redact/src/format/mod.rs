@@ -1,4 +1,8 @@
-//! Applies a format rule where its literal was found.
+//! Tokens that are secret by themselves, such as `ghp_…`: a prefix, a length, an alphabet.
+//!
+//! [`rules`] lists the formats. [`FormatMatcher`] applies one of them where the automaton has found
+//! its literal, also when a terminal has wrapped the token ([`seams`]) or a line break splits the
+//! literal itself ([`split_literals`]).
 
 pub(crate) mod rules;
 pub(crate) mod seams;
@@ -13,32 +17,35 @@ use crate::scan::progress::{ScanProgress, is_token_byte};
 use crate::scan::{Confidence, Detection};
 use crate::value;
 
-/// How far behind its literal a rule of several words looks, and one for a command's password.
+/// How far behind its literal a pattern of several words may match, and one for the password of a
+/// command.
 const WINDOW_BYTES_MAX: usize = 8 << 10;
 const COMMAND_BYTES_MAX: usize = 1 << 10;
-/// How much of a line a rule of several words is done with after it has failed there.
+/// A pattern of several words that has failed is not tried again on so much of the same line.
 const LINE_SKIP_BYTES: usize = 256;
-/// The first piece of a secret that goes on behind a seam, relative to the shortest example.
+/// Bounds of [`FormatMatcher::first_piece_min`].
 const PIECE_BYTES_MIN: usize = 8;
 const PIECE_BYTES_MAX: usize = 16;
-/// A literal this long is no chance.
+/// A literal this long does not occur by chance.
 const LONG_LITERAL_BYTES: usize = 6;
-/// Letters behind a token with a short literal that may be text glued to it.
+/// A token with a short literal may have so many letters of other text glued to its end.
 const GLUED_BYTES_MAX: usize = 8;
 
+/// A format rule with what is derived from its examples and literals.
 #[derive(Debug)]
 pub(crate) struct FormatMatcher {
     rule: &'static FormatRule,
-    /// Compiled when its literal is first met: most installations meet a handful.
+    /// Compiled when the literal first occurs. Most installations see a handful of the formats.
     pattern: OnceLock<Option<Regex>>,
-    /// How many bytes of a word must follow before the pattern is tried; 0 for patterns of several words.
+    /// How long the word at the literal must be before the pattern is tried. A wrapped token has
+    /// only its first piece there. 0 for patterns of several words.
     first_piece_min: usize,
-    /// True when the literal itself has a dot or a slash.
+    /// True when the literal itself holds a dot or a slash, so that the word may hold them too.
     literal_has_separator: bool,
-    /// How long a word around a literal in its middle must be.
+    /// How long the word around a literal that stands in the middle of it must be.
     enclosing_word_min: usize,
     boundary: LiteralBoundary,
-    /// True when a secret is one run of token characters, however long.
+    /// True when the pattern matches nothing but one run of token characters, however long.
     is_single_run: bool,
     literal_min: usize,
 }
@@ -86,7 +93,7 @@ impl FormatMatcher {
         }
     }
 
-    /// The secret whose literal is at `at`. `index` is the rule's number in `progress`.
+    /// Returns the secret whose literal is at `at`. `index` is the rule's index in `progress`.
     pub(crate) fn find(
         &self,
         index: usize,
@@ -96,12 +103,13 @@ impl FormatMatcher {
         progress: &mut ScanProgress,
     ) -> Option<Detection> {
         let bytes = text.as_bytes();
-        let is_odd = is_distinctive(literal);
+        let is_distinctive = self.has_distinctive(literal);
+        let starts_with_literal = bytes[at..].starts_with(literal.as_bytes());
         if progress.skips_format(index, at)
             || self.rule.before == 0
-                && (self.is_inside_word(bytes, at, is_odd)
-                    // A line break may cut the literal itself.
-                    || bytes[at..].starts_with(literal.as_bytes()) && !self.has_first_piece(bytes, at))
+                && (self.is_inside_word(bytes, at, is_distinctive)
+                    // When a line break splits the literal, the text does not start with it.
+                    || starts_with_literal && !self.has_first_piece(bytes, at))
         {
             return None;
         }
@@ -118,9 +126,9 @@ impl FormatMatcher {
             text.floor_char_boundary(at + reach)
         };
         let whole = self
-            .match_window(text, from, to, at, is_odd)
+            .match_window(text, from, to, at, is_distinctive)
             .map(|(start, end)| {
-                // A token that fills the window goes on behind it.
+                // A token that fills the window continues behind it.
                 let end = if end == to && !self.is_single_run {
                     token_list_end(text, end, progress)
                 } else {
@@ -128,7 +136,7 @@ impl FormatMatcher {
                 };
                 (start, end)
             });
-        // An attempt in vain reads a run to its end; one of several words stops early.
+        // A failed attempt reads a run to its end; a pattern of several words stops early.
         progress.count_work(match whole {
             Some((start, end)) => end - start,
             None if self.is_single_run => to - from,
@@ -137,7 +145,7 @@ impl FormatMatcher {
         let pieces = if self.rule.body == BodyKind::HumanChosen {
             None
         } else {
-            self.match_across_seams(text, at, run_end, whole, is_odd, progress)
+            self.match_across_seams(text, at, run_end, whole, is_distinctive, progress)
         };
         let Some((start, end)) = pieces.or(whole) else {
             if self.is_single_run {
@@ -156,7 +164,8 @@ impl FormatMatcher {
         })
     }
 
-    /// Says cheaply whether [`Format::find`] could find something, in text that may still be escaped.
+    /// Says cheaply, of text that may still be escaped, whether [`FormatMatcher::find`] could
+    /// succeed.
     pub(crate) fn may_find(&self, text: &str, at: usize, end: usize) -> bool {
         let bytes = text.as_bytes();
         if self.rule.before > 0 {
@@ -167,15 +176,15 @@ impl FormatMatcher {
                     self.enclosing_word_min,
                 );
         }
-        // The letter of an escape such as `\n` is no part of the word.
+        // The letter of an escape such as `\n` is not part of the word.
         let escaped =
             at >= 2 && b"\\%".contains(&bytes[at - 2]) || at >= 3 && bytes[at - 3] == b'%';
-        (escaped || !self.is_inside_word(bytes, at, is_distinctive(&text[at..end])))
+        (escaped || !self.is_inside_word(bytes, at, self.has_distinctive(&text[at..end])))
             && self.has_first_piece(bytes, at)
     }
 
-    /// True when enough follows the literal to be the first piece of a secret, or when the piece ends
-    /// where a line does.
+    /// True when the word at the literal is long enough for the first piece of a secret, or ends
+    /// where its line does.
     fn has_first_piece(&self, bytes: &[u8], at: usize) -> bool {
         if self.first_piece_min == 0 {
             return true;
@@ -195,21 +204,21 @@ impl FormatMatcher {
             || self.literal_min >= 4 && len >= self.literal_min && seams::may_be_seam(&rest[len..])
     }
 
-    /// The secret in `from..to` that holds the literal at `at`.
+    /// Returns the secret in `from..to` that holds the literal at `at`.
     fn match_window(
         &self,
         text: &str,
         from: usize,
         to: usize,
         at: usize,
-        is_odd: bool,
+        is_distinctive: bool,
     ) -> Option<(usize, usize)> {
         let pattern = self.pattern.get_or_init(|| self.compile()).as_ref()?;
         let window = &text.as_bytes()[from..to];
         let at = at - from;
         let mut next = 0;
         loop {
-            // The groups cost more than the bounds, and most attempts fail.
+            // Capture groups cost more than bounds, and most attempts fail.
             let whole = pattern.find_at(window, next)?;
             if whole.end() <= at {
                 next = whole.end().max(next + 1);
@@ -223,21 +232,21 @@ impl FormatMatcher {
             let is_glued_before = first > 0
                 && text.as_bytes()[first - 1].is_ascii_alphanumeric()
                 && window[start].is_ascii_alphanumeric();
-            if is_glued_before && !is_odd {
+            if is_glued_before && !is_distinctive {
                 return None;
             }
             if is_masked(text.as_bytes(), from + end) {
                 return None;
             }
-            let glued = self.glued_len_after(text.as_bytes(), from + end, is_odd)?;
-            // A literal of letters alone may be a part of base64 or of a name in capitals.
+            let glued = self.glued_len_after(text.as_bytes(), from + end, is_distinctive)?;
+            // A literal of letters alone may be part of base64 or of a name in capitals.
             let is_bare = self.literal_min < LONG_LITERAL_BYTES
                 && window[at..].iter().take(4).all(u8::is_ascii_alphanumeric);
             let is_chance = is_glued_before && is_bare;
             if is_chance
                 && window
                     .get(end + glued)
-                    .is_some_and(u8::is_ascii_alphanumeric)
+                    .is_some_and(|b| b.is_ascii_alphanumeric() || b"+/".contains(b))
             {
                 return None;
             }
@@ -261,14 +270,15 @@ impl FormatMatcher {
         }
     }
 
-    /// How many letters directly behind a match belong to its word; `None` when they make it chance.
-    fn glued_len_after(&self, bytes: &[u8], end: usize, is_odd: bool) -> Option<usize> {
+    /// Returns how many letters directly behind a match belong to its word, or `None` when there
+    /// are so many that the match is a coincidence.
+    fn glued_len_after(&self, bytes: &[u8], end: usize, is_distinctive: bool) -> Option<usize> {
         if !bytes[end - 1].is_ascii_alphanumeric() {
             return Some(0);
         }
         let limit = match self.boundary {
-            LiteralBoundary::NonAlphanumeric => {
-                GLUED_BYTES_MAX << usize::from(2 * u8::from(is_odd))
+            LiteralBoundary::NonAlphanumeric | LiteralBoundary::Anywhere => {
+                GLUED_BYTES_MAX << usize::from(2 * u8::from(is_distinctive))
             }
             LiteralBoundary::WordStart => 0,
         };
@@ -280,44 +290,50 @@ impl FormatMatcher {
         if len <= limit {
             return Some(len);
         }
-        (is_odd && self.boundary != LiteralBoundary::WordStart).then_some(0)
+        (is_distinctive && self.boundary != LiteralBoundary::WordStart).then_some(0)
     }
 
-    /// The secret whose first piece holds the literal, when it goes on behind a seam.
+    /// Returns the secret whose first piece holds the literal, when it continues behind a seam.
     fn match_across_seams(
         &self,
         text: &str,
         at: usize,
         run_end: usize,
         whole: Option<(usize, usize)>,
-        is_odd: bool,
+        is_distinctive: bool,
         progress: &mut ScanProgress,
     ) -> Option<(usize, usize)> {
-        // Where the literal is inside the secret, the first piece starts before it.
+        // With a literal in the middle of the secret, the start of the first piece is unknown.
         if self.rule.before > 0 {
             return None;
         }
         if !progress.may_join_pieces(text.len()) || !progress.has_seam(text.as_bytes(), run_end) {
             return None;
         }
-        // In a list of tokens each line stands for itself.
+        // In a list of tokens each line is a token of its own.
         let joined = seams::JoinedValue::at(text, at, self.rule.literals)?;
         progress.joined += joined.text.len();
         progress.count_work(joined.text.len());
-        let (start, end) = self.match_window(&joined.text, 0, joined.text.len(), 0, is_odd)?;
+        let (start, end) =
+            self.match_window(&joined.text, 0, joined.text.len(), 0, is_distinctive)?;
         let last = joined.source_end(end)?;
         if whole.is_some_and(|(_, end)| last <= end.max(run_end)) {
             return None;
         }
-        // A whole token may end a line by chance; what follows must look like more of it.
+        // A complete token may end at the end of a line; the next line must look like more of it.
         if whole.is_some() && !joined.is_wrapped(end) && !is_continuation(joined.last_piece(end)) {
             return None;
         }
         Some((at + start, last))
     }
 
-    /// True when the literal is the middle of a longer word, where it is chance.
-    fn is_inside_word(&self, bytes: &[u8], at: usize, is_odd: bool) -> bool {
+    /// True when letters directly before the literal do not make it a coincidence.
+    fn has_distinctive(&self, literal: &str) -> bool {
+        self.boundary == LiteralBoundary::Anywhere || is_distinctive(literal)
+    }
+
+    /// True when the literal is the middle of a longer word, where it occurs by chance.
+    fn is_inside_word(&self, bytes: &[u8], at: usize, is_distinctive: bool) -> bool {
         let Some(&before) = at.checked_sub(1).map(|before| &bytes[before]) else {
             return false;
         };
@@ -325,12 +341,13 @@ impl FormatMatcher {
             return false;
         }
         match self.boundary {
-            LiteralBoundary::NonAlphanumeric if is_odd => is_inside_base64(bytes, at),
+            LiteralBoundary::Anywhere => is_inside_base64(bytes, at),
+            LiteralBoundary::NonAlphanumeric if is_distinctive => is_inside_base64(bytes, at),
             LiteralBoundary::NonAlphanumeric => {
                 before.is_ascii_alphanumeric() || is_inside_base64(bytes, at)
             }
             LiteralBoundary::WordStart => {
-                // A diff mark is no part of the word.
+                // A diff sign is not part of the word.
                 let line_start = at < 2 || bytes[at - 2] == b'\n';
                 let goes_on = !line_start && bytes[at - 2].is_ascii_alphanumeric();
                 before.is_ascii_alphanumeric()
@@ -347,26 +364,26 @@ impl FormatMatcher {
         } else {
             pattern.to_owned()
         };
-        // Secrets are ASCII; Unicode tables would only cost time.
+        // Secrets are ASCII; Unicode classes would only cost time.
         RegexBuilder::new(&anchored).unicode(false).build().ok()
     }
 }
 
-/// `xoxb-123-456-####`: the parts that say whose token it is, and the secret part masked.
+/// True for `xoxb-123-456-####`: the public parts of a token with its secret part masked.
 fn is_masked(bytes: &[u8], end: usize) -> bool {
     const MASK_BYTES_MIN: usize = 8;
     let mask = bytes[end..].iter().take(MASK_BYTES_MIN);
     bytes[end - 1] == b'-' && mask.take_while(|b| b"#*".contains(b)).count() == MASK_BYTES_MIN
 }
 
-/// True when a pattern matches commas; those in `{20,}` are none.
+/// True when a pattern matches commas. Those of `{20,}` do not count.
 fn pattern_matches_comma(pattern: &str) -> bool {
     let bytes = pattern.as_bytes();
     memchr::memchr_iter(b',', bytes).any(|at| at == 0 || !bytes[at - 1].is_ascii_digit())
 }
 
-/// True for a literal that neither ends a word nor occurs in base64 by chance: it has an underscore, or
-/// is long, or mixes letters as no word does.
+/// True for a literal that neither ends a word nor occurs in base64 by chance: it has an
+/// underscore, or is long, or mixes letters as no word does.
 fn is_distinctive(literal: &str) -> bool {
     literal.len() >= LONG_LITERAL_BYTES
         || literal.len() >= 4
@@ -376,7 +393,7 @@ fn is_distinctive(literal: &str) -> bool {
         || literal.starts_with("xox")
 }
 
-/// True when base64 comes right before a literal without a separator: the literal is a part of it.
+/// True when base64 stands directly before the literal, which is then part of it.
 fn is_inside_base64(bytes: &[u8], at: usize) -> bool {
     const BLOB_BYTES_MIN: usize = 12;
     let before = bytes[..at].iter().rev().take(4 * BLOB_BYTES_MIN);
@@ -393,7 +410,7 @@ fn is_inside_base64(bytes: &[u8], at: usize) -> bool {
     shape.digits > 0 && shape.upper > 1 && shape.lower > 1 && shape.common_pair_share < 0.34
 }
 
-/// The end of a list of tokens that goes on at `at`.
+/// Returns the end of a comma-separated list of tokens that continues at `at`.
 fn token_list_end(text: &str, at: usize, progress: &mut ScanProgress) -> usize {
     let bytes = text.as_bytes();
     let len = bytes[at..]
@@ -404,20 +421,20 @@ fn token_list_end(text: &str, at: usize, progress: &mut ScanProgress) -> usize {
     at + len
 }
 
-/// The end of the command or line that holds `at`, or a place before it.
+/// Returns the end of the command or line that holds `at`, or the end of the part that is skipped.
 fn command_end(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..(at + LINE_SKIP_BYTES).min(bytes.len())];
     at + memchr::memchr3(b'\n', b';', b'|', rest).unwrap_or(rest.len())
 }
 
-/// A format's body is random: it has a digit, or is too odd for words.
+/// True for a random body: it has digits, or its letters form no words.
 fn is_random_body(body: &str) -> bool {
     let shape = value::shape(body);
     shape.distinct >= 8
         && (shape.digits > 0 && shape.common_pair_share < 0.5 || shape.common_pair_share < 0.34)
 }
 
-/// What a wrapped token's last line looks like: no word, no name.
+/// True when a piece looks like the last line of a wrapped token, not like a word or a name.
 fn is_continuation(piece: &str) -> bool {
     let shape = value::shape(value::judged_prefix(piece));
     shape.len >= 16 && (shape.digits > 2 || shape.digits > 0 && shape.upper > 1 && shape.lower > 1)
@@ -428,7 +445,7 @@ fn is_continuation(piece: &str) -> bool {
         || shape.len >= 8 && shape.lower > 1 && shape.upper > 1 && shape.common_pair_share < 0.3
 }
 
-/// A word of some length around the literal.
+/// True when a word of `len_min` bytes or more stands around the literal.
 fn has_long_word(rest: &[u8], before: usize, len_min: usize) -> bool {
     let mut run = 0;
     for byte in rest.iter().take(before + 32) {
@@ -444,7 +461,7 @@ fn has_long_word(rest: &[u8], before: usize, len_min: usize) -> bool {
     false
 }
 
-/// True when the literal at the start of a token tells it from letters glued to it.
+/// True when a token starts with a literal that is recognised even with letters glued to it.
 #[cfg(test)]
 pub(crate) fn starts_with_distinctive_literal(token: &str) -> bool {
     rules::all().any(|rule| {

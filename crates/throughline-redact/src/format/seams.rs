@@ -1,19 +1,22 @@
 //! Values in pieces: `"a" + "b"`, adjacent strings, lines that a terminal or a box has wrapped.
+//!
+//! A *seam* is the text between two pieces of one value: quotes and operators, or a line break with
+//! the borders, comment signs and line numbers around it.
 
 use std::borrow::Cow;
 
-/// A wrapped secret has few seams; a file of tokens has many and each line stands for itself.
+/// A wrapped secret has few seams. A file of tokens has many, and each of its lines is a token.
 const SEAMS_MAX: usize = 128;
-/// How far the blanks and signs around a line break reach.
+/// How far the spaces and signs around a line break reach.
 pub(crate) const MARGIN_BYTES_MAX: usize = 120;
-/// No terminal and no box is narrower.
+/// No terminal or box is narrower.
 const WIDTH_MIN: usize = 12;
 
-/// A text without the seams of a value, and where its bytes came from.
+/// A value without its seams, and where its bytes came from.
 #[derive(Debug)]
 pub(crate) struct JoinedValue {
     pub(crate) text: String,
-    /// `(position in the joined text, position in the original)` after each seam.
+    /// `(offset in the joined text, offset in the original)` behind each seam.
     seams: Vec<(usize, usize)>,
 }
 
@@ -48,14 +51,14 @@ impl JoinedValue {
         }
     }
 
-    /// Where the joined text's `end` lies in the original; `None` when it is before the first seam.
+    /// Maps the offset `end` of the joined text to the original; `None` before the first seam.
     pub(crate) fn source_end(&self, end: usize) -> Option<usize> {
         let seam = self.seams.iter().rev().find(|seam| seam.0 < end)?;
         Some(seam.1 + (end - seam.0))
     }
 
-    /// True when the pieces of the first `end` bytes are lines of one width, but for the first and
-    /// the last.
+    /// True when the pieces of the first `end` bytes are lines of one width. The first and the last
+    /// one may differ.
     pub(crate) fn is_wrapped(&self, end: usize) -> bool {
         let seams = self.seams.iter().map(|seam| seam.0);
         let ends: Vec<usize> = seams.take_while(|&seam| seam < end).collect();
@@ -67,7 +70,7 @@ impl JoinedValue {
         widths.iter().all(|&other| other == width) && last <= width && width >= WIDTH_MIN
     }
 
-    /// The last piece of the first `end` bytes.
+    /// Returns the last piece of the first `end` bytes.
     pub(crate) fn last_piece(&self, end: usize) -> &str {
         let from = self
             .seams
@@ -87,12 +90,12 @@ fn piece_len(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|&&b| is_piece_byte(b)).count()
 }
 
-/// Where the next piece starts of a value whose piece ends at `at`.
+/// Returns where the next piece of a value starts when one of its pieces ends at `at`.
 pub(crate) fn next_piece(bytes: &[u8], at: usize) -> Option<usize> {
     next_string_piece(bytes, at).or_else(|| next_line_piece(bytes, at))
 }
 
-/// True when a line may end, or a string be cut, right here; also in text that is still escaped.
+/// True when `rest` may start with a seam. Also called with text that is still escaped.
 pub(crate) fn may_be_seam(rest: &[u8]) -> bool {
     match rest.first() {
         Some(b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b'`' | 0x1b) => true,
@@ -106,7 +109,7 @@ pub(crate) fn may_be_seam(rest: &[u8]) -> bool {
     }
 }
 
-/// The start of the next string in `"a" + "b"`, `'a' . 'b'`, `"a" "b"`, `"a" \⏎ "b"`.
+/// Returns the start of the next string in `"a" + "b"`, `'a' . 'b'`, `"a" "b"`, `"a" \⏎ "b"`.
 fn next_string_piece(bytes: &[u8], at: usize) -> Option<usize> {
     let quote = *bytes.get(at).filter(|b| b"\"'`".contains(b))?;
     let mut next = at + 1;
@@ -125,8 +128,8 @@ fn next_string_piece(bytes: &[u8], at: usize) -> Option<usize> {
     (apart && opens).then_some(next + 1)
 }
 
-/// The start of the next line of a value that a terminal or a box has broken at `at`, past borders,
-/// comment and diff signs and line numbers.
+/// Returns the start of the next line of a value that a terminal or a box has broken at `at`,
+/// behind borders, comment and diff signs and line numbers.
 fn next_line_piece(bytes: &[u8], at: usize) -> Option<usize> {
     let limit = bytes.len().min(at + MARGIN_BYTES_MAX);
     let end = skip_trailing_margin(&bytes[..limit], at)?;
@@ -143,7 +146,7 @@ fn next_line_piece(bytes: &[u8], at: usize) -> Option<usize> {
     (len >= 1 && stands_alone).then_some(next)
 }
 
-/// Passes the blanks and the border behind a line's text and the line break.
+/// Skips the spaces and the border behind a line's text, and the line break.
 pub(crate) fn skip_trailing_margin(bytes: &[u8], at: usize) -> Option<usize> {
     let mut next = skip_all_spaces(bytes, at);
     next += border_len(&bytes[next..]);
@@ -161,7 +164,7 @@ pub(crate) fn skip_trailing_margin(bytes: &[u8], at: usize) -> Option<usize> {
     Some(next + line_break)
 }
 
-/// Passes what stands before the text of a line.
+/// Skips line numbers, borders and comment signs before the text of a line.
 pub(crate) fn skip_leading_margin(bytes: &[u8], at: usize) -> usize {
     let mut next = skip_all_spaces(bytes, at);
     for _ in 0..3 {
@@ -198,7 +201,7 @@ pub(crate) fn skip_leading_margin(bytes: &[u8], at: usize) -> usize {
     next
 }
 
-/// The length of a comment, quotation or diff sign before a line's text.
+/// Length of a comment, quotation or diff sign before a line's text.
 fn line_prefix_len(rest: &[u8]) -> usize {
     let signs = [
         &b"// "[..],
@@ -214,11 +217,11 @@ fn line_prefix_len(rest: &[u8]) -> usize {
     if let Some(sign) = signs.iter().find(|sign| rest.starts_with(sign)) {
         return sign.len();
     }
-    // A diff sign touches the text; a token starts with one only by chance.
+    // A diff sign touches the text, and hardly any token starts with one.
     usize::from(matches!(rest.first(), Some(b'+' | b'>')))
 }
 
-/// The length of the border of a box or table at the start of `rest`.
+/// Length of the border of a box or table at the start of `rest`.
 fn border_len(rest: &[u8]) -> usize {
     match rest {
         [b'|', ..] => 1,
@@ -235,7 +238,8 @@ fn skip_all_spaces(bytes: &[u8], at: usize) -> usize {
         .count()
 }
 
-/// Extends a quoted value that ends at `end` over the strings it is concatenated with.
+/// Returns where a quoted value that ends at `end` ends when the strings it is concatenated with
+/// are included.
 pub(crate) fn concatenation_end(text: &str, end: usize, quote: u8) -> usize {
     let bytes = text.as_bytes();
     let mut end = end;
@@ -258,7 +262,7 @@ pub(crate) fn concatenation_end(text: &str, end: usize, quote: u8) -> usize {
     end
 }
 
-/// The value without the quotes, signs and line breaks between its pieces.
+/// Returns the value without the seams between its pieces.
 pub(crate) fn join_pieces(value: &str) -> Cow<'_, str> {
     let bytes = value.as_bytes();
     let mut joined = String::new();

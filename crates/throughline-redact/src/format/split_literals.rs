@@ -1,15 +1,20 @@
-//! Format literals that a line break or an escape splits.
+//! Literals of formats that a line break splits or that a backslash before them disguises.
+//!
+//! The automaton does not find a literal with a line break in it. Trying every line break would
+//! cost too much, so the three bytes around a break are first looked up in sets of what they would
+//! be.
 
 use std::collections::HashSet;
 
 use super::seams::{MARGIN_BYTES_MAX, skip_leading_margin, skip_trailing_margin};
 use crate::scan::progress::is_token_byte;
 
-/// Literals that are looked for across a line break; the longest of a rule is shorter.
+/// Shorter literals occur too often to be looked for across a line break. No literal is longer than
+/// the maximum.
 const LITERAL_BYTES_MIN: usize = 4;
 const LITERAL_BYTES_MAX: usize = 24;
 
-/// The literals that a line break may cut, by the bytes around the cut.
+/// The bytes around the break of every literal that a line break may split.
 #[derive(Debug)]
 pub(crate) struct SplitLiterals {
     /// The last two bytes before the break and the first behind it.
@@ -42,8 +47,8 @@ impl SplitLiterals {
         cuts
     }
 
-    /// Calls `each` with the start of every literal behind a backslash that decoding takes for an
-    /// escape, as in `C:\\npm_…`, until it returns true.
+    /// Calls `each` with the start of every literal whose first letter the decoder takes for part
+    /// of an escape, as in `C:\\npm_…`, until `each` returns true. Returns whether it did.
     pub(crate) fn any_escaped(
         &self,
         text: &str,
@@ -63,9 +68,9 @@ impl SplitLiterals {
         })
     }
 
-    /// Calls `each` for every word that a line break may cut within a literal: with the start of its
-    /// last bytes before the break, their number, and these with the first bytes behind the break.
-    /// It ends when `each` returns true, and says so.
+    /// Calls `each` for every word that a line break may split within a literal: with the start of
+    /// its last bytes before the break, their number, and these bytes with the first ones behind
+    /// the break. Stops when `each` returns true, and returns whether it did.
     pub(crate) fn any_split(
         &self,
         text: &str,
@@ -105,7 +110,7 @@ impl SplitLiterals {
     }
 }
 
-/// The end of the line's text before the line break at `at`, without blanks and a border.
+/// Returns the end of the line's text before the line break at `at`, without spaces and a border.
 fn line_text_end(bytes: &[u8], at: usize) -> usize {
     let from = at.saturating_sub(MARGIN_BYTES_MAX);
     let margin = bytes[from..at].iter().rev();

@@ -13,13 +13,17 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use self::progress::ScanProgress;
 use self::view::{DecodedView, Encodings};
 use crate::assignment::{self, names, prefilter};
-use crate::detect::{auth_header, cookie, key_block, private_tag, prose, service_name, url};
+use crate::detect::{
+    auth_header, bare_format, cookie, encoded, graphql, key_block, kubernetes, private_tag, prose,
+    service_name, table, url,
+};
 use crate::format::split_literals::SplitLiterals;
 use crate::format::{FormatMatcher, rules, seams};
 use crate::mark;
 use crate::session::SessionSecrets;
 
-/// How sure a detection is. Certain and probable ones are replaced, possible ones only tag the text.
+/// How sure a detection is. Certain and probable ones are replaced, possible ones only tag the
+/// text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     Certain,
@@ -60,6 +64,9 @@ enum LiteralKind {
     AuthScheme,
     Cookie,
     PrivateTag,
+    Encoded,
+    GraphQl,
+    Kubernetes,
     /// Colour codes, invisible characters and the like: the text must be decoded first.
     HiddenSequence,
     /// `\u00`: the text must be decoded if the escape stands for a character of a literal.
@@ -104,6 +111,11 @@ impl SecretScanner {
         add(LiteralKind::AuthScheme, auth_header::AUTH_SCHEMES);
         add(LiteralKind::Cookie, cookie::LITERALS);
         add(LiteralKind::PrivateTag, private_tag::LITERALS);
+        for literal in encoded::literals() {
+            add(LiteralKind::Encoded, &[&literal]);
+        }
+        add(LiteralKind::GraphQl, graphql::LITERALS);
+        add(LiteralKind::Kubernetes, kubernetes::LITERALS);
         add(LiteralKind::HiddenSequence, view::HIDDEN_SEQUENCES);
         add(LiteralKind::Escape, &["\\u00"]);
         #[expect(
@@ -184,6 +196,7 @@ impl SecretScanner {
     /// Says cheaply whether a text may hold a secret. Most texts do not.
     fn may_hold_secret(&self, text: &str) -> bool {
         self.may_hold_secret_undecoded(text)
+            || bare_format::any(text, |_| true)
             || self.split_literals.any_split(text, |_, head, window| {
                 self.find_split_literal(head, window).is_some()
             })
@@ -199,13 +212,18 @@ impl SecretScanner {
             let (start, end) = (literal.start(), literal.end());
             match self.literal_kinds[literal.pattern().as_usize()] {
                 LiteralKind::Format(index) => self.formats[index].may_find(text, start, end),
-                LiteralKind::SecretName => prefilter::may_find(text, start, end),
+                LiteralKind::SecretName => {
+                    prefilter::may_find(text, start, end) || table::may_find(bytes, start, end)
+                }
                 LiteralKind::Vendor => service_name::may_find(text, start, end),
                 LiteralKind::Url => next_at_sign.is_near(bytes, end) && url::may_find(text, start),
                 LiteralKind::AuthScheme => auth_header::may_find(text, end),
                 LiteralKind::Escape => hides_literal_char(&bytes[end..]),
                 LiteralKind::Phrase => prose::may_find(text, start, end),
+                LiteralKind::GraphQl => graphql::may_find(bytes, start),
                 LiteralKind::KeyBlock
+                | LiteralKind::Encoded
+                | LiteralKind::Kubernetes
                 | LiteralKind::Cookie
                 | LiteralKind::PrivateTag
                 | LiteralKind::HiddenSequence => true,
@@ -290,6 +308,7 @@ impl SecretScanner {
                 }
                 LiteralKind::SecretName => {
                     assignment::find(text, start, end, progress, &mut found);
+                    table::find(text, start, end, progress, &mut found);
                 }
                 LiteralKind::Phrase => prose::find(text, start, end, progress, &mut found),
                 LiteralKind::Vendor => service_name::find(text, start, end, progress, &mut found),
@@ -304,9 +323,18 @@ impl SecretScanner {
                 }
                 LiteralKind::Cookie => cookie::find(text, end, progress, &mut found),
                 LiteralKind::PrivateTag => found.extend(private_tag::find(text, start, progress)),
+                LiteralKind::Encoded => encoded::find(text, start, end, progress, &mut found),
+                LiteralKind::GraphQl => graphql::find(text, start, end, progress, &mut found),
+                LiteralKind::Kubernetes => {
+                    kubernetes::find(text, start, end, progress, &mut found);
+                }
                 LiteralKind::HiddenSequence | LiteralKind::Escape => {}
             }
         }
+        bare_format::any(text, |secret| {
+            found.push(secret);
+            false
+        });
         self.split_literals.any_split(text, |from, head, window| {
             progress.count_work(window.len());
             if let Some((index, literal)) = self.find_split_literal(head, window) {
@@ -320,8 +348,8 @@ impl SecretScanner {
     }
 }
 
-/// The position of the next `@`. Most URLs have none, so it is searched for once per stretch instead
-/// of once per URL.
+/// The position of the next `@`. Most URLs have none, so it is searched for once per stretch
+/// instead of once per URL.
 #[derive(Debug, Default)]
 struct NextAtSign {
     searched_from: usize,

@@ -1,53 +1,60 @@
-//! What one pass over a text remembers, so that its cost stays linear.
+//! What one scan remembers so that its cost stays linear in the length of the text.
 //!
-//! A rule that fails over a long run of characters would fail again at each of its literals in that run,
-//! and each attempt would read the run to its end. [`Progress`] lets a rule try again only when half
-//! of the run is left: all attempts together then read the run twice, and a secret at the end of a run
-//! is still tried with at most as much again before it.
+//! A detector that fails over a long run of characters would fail again at each of its literals in
+//! that run, and each attempt would read the run to its end. [`ResumeOffset`] lets it try again
+//! only when half of the run is left: all attempts together then read the run twice. A secret at
+//! the end of a run is still found, because the last attempt starts with at most as much junk
+//! before it as the secret itself is long.
 
 use crate::format::seams;
 
-/// Shorter stretches are not worth remembering.
+/// Shorter runs are cheap to read again.
 const RUN_BYTES_MIN: usize = 64;
 
-/// How far each rule has come in the text, and what was measured on the way.
+/// How far each detector has come in the text, and what was measured on the way.
 #[derive(Debug)]
 pub(crate) struct ScanProgress {
-    /// By number of the format rule: literals before this offset are passed over.
+    /// By index of the format rule: literals before this offset are skipped.
     formats: Vec<usize>,
-    /// The same for the other kinds of anchors.
     pub(crate) word: ResumeOffset,
+    /// Names of `{name, value}` pairs for which no value was found.
     pub(crate) failed_pairs: usize,
     pub(crate) vendor: ResumeOffset,
     pub(crate) url: ResumeOffset,
     pub(crate) cookie: ResumeOffset,
     pub(crate) block: ResumeOffset,
     pub(crate) private: ResumeOffset,
+    pub(crate) table: ResumeOffset,
+    pub(crate) graphql: ResumeOffset,
+    pub(crate) kubernetes: ResumeOffset,
+    pub(crate) encoded: ResumeOffset,
     token_run: ByteRun,
     field_run: ByteRun,
-    /// The end of the last run that was looked at, and whether it goes on behind a seam.
+    line_run: ByteRun,
+    /// The end of the last run that was looked at, and whether it continues behind a seam.
     seam: (usize, bool),
     /// Bytes of pieces that were joined.
     pub(crate) joined: usize,
-    /// How many bytes the rules have read: what tests hold against the text's length.
+    /// How many bytes the detectors have read. A test compares it with the text's length.
     pub(crate) work: u64,
 }
 
-/// The offset from which one kind of rule may try again.
+/// The offset from which a detector may try again.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct ResumeOffset(usize);
 
 impl ResumeOffset {
+    /// True when the detector has dealt with the literal at `at` already.
     pub(crate) fn skips(self, at: usize) -> bool {
         at < self.0
     }
 
-    /// Passes over everything before `end`.
+    /// Skips everything before `end` from now on.
     pub(crate) fn skip_to(&mut self, end: usize) {
         self.0 = self.0.max(end);
     }
 
-    /// Remembers an attempt at `at` that read up to `end` in vain.
+    /// Records an attempt that read `at..end` and found nothing.
     pub(crate) fn record_failure(&mut self, at: usize, end: usize) {
         if end.saturating_sub(at) >= RUN_BYTES_MIN {
             self.skip_to(at + (end - at) / 2);
@@ -55,7 +62,7 @@ impl ResumeOffset {
     }
 }
 
-/// A stretch of bytes of one class, measured once.
+/// A run of bytes of one class, measured once.
 #[derive(Debug, Default, Clone, Copy)]
 struct ByteRun {
     start: usize,
@@ -96,15 +103,20 @@ impl ScanProgress {
             cookie: ResumeOffset::default(),
             block: ResumeOffset::default(),
             private: ResumeOffset::default(),
+            table: ResumeOffset::default(),
+            graphql: ResumeOffset::default(),
+            kubernetes: ResumeOffset::default(),
+            encoded: ResumeOffset::default(),
             token_run: ByteRun::default(),
             field_run: ByteRun::default(),
+            line_run: ByteRun::default(),
             seam: (usize::MAX, false),
             joined: 0,
             work: 0,
         }
     }
 
-    /// Says whether the run of token characters that ends at `end` goes on behind a seam.
+    /// True when the run of token characters that ends at `end` continues behind a seam.
     pub(crate) fn has_seam(&mut self, bytes: &[u8], end: usize) -> bool {
         if self.seam.0 != end {
             self.seam = (end, seams::next_piece(bytes, end).is_some());
@@ -112,7 +124,8 @@ impl ScanProgress {
         self.seam.1
     }
 
-    /// Says whether pieces may still be joined; a text of tokens in pieces joins each a few times.
+    /// True while pieces may still be joined. A text made of tokens in pieces joins each piece a
+    /// few times, which this limits.
     pub(crate) fn may_join_pieces(&self, text_len: usize) -> bool {
         const TIMES_MAX: usize = 8;
         const FREE_BYTES: usize = 64 << 10;
@@ -146,14 +159,20 @@ impl ScanProgress {
     pub(crate) fn field_end(&mut self, bytes: &[u8], at: usize) -> usize {
         self.field_run.end(bytes, at, is_field_byte, &mut self.work)
     }
+
+    /// Where the line that holds `at` ends, before its line break.
+    pub(crate) fn line_end(&mut self, bytes: &[u8], at: usize) -> usize {
+        self.line_run
+            .end(bytes, at, |byte| byte != b'\n', &mut self.work)
+    }
 }
 
-/// A character that tokens of some format contain.
+/// True for a character that tokens of some format contain.
 pub(crate) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-+/=.%~$:".contains(&byte)
 }
 
-/// A character of a value without quotes.
+/// True for a character of a value without quotes.
 fn is_field_byte(byte: u8) -> bool {
     !byte.is_ascii_whitespace() && !b"\"'`<>".contains(&byte)
 }

@@ -1,12 +1,12 @@
-//! Turns raw detections into spans that can be replaced: without marks, without overlaps, and within
-//! one JSON string.
+//! Turns raw detections into spans that can be replaced: without marks, without overlaps, and
+//! within one JSON string.
 
 use super::{Confidence, Detection, SourceDetection};
 use crate::detect::private_tag;
 use crate::mark;
 
-/// Cuts the marks out of the detections, so that a cleaned text stays as it is and the text beside a
-/// mark is judged without it.
+/// Cuts the marks out of the detections, so that a cleaned text stays as it is and the text beside
+/// a mark is judged without it.
 pub(crate) fn exclude_marks(found: &mut Vec<Detection>, text: &str) {
     if found.is_empty() || !mark::has_mark(text) {
         return;

@@ -1,22 +1,23 @@
-//! Decoded views of a text: what a reader sees behind escapes and colour codes.
+//! Decoded views of a text: what a reader would see behind escapes and colour codes.
 //!
-//! A log line may hold JSON in a JSON string, a shell transcript ANSI colours, a page HTML entities, a
-//! URL percent-encoded fields. Rather than parse each format, a view undoes `\n`, `\"`, `\u002d`,
-//! `&quot;` and drops colour codes and characters without a width, and remembers where every byte came
-//! from. Secrets are looked for in the view and replaced in the source; marks need no escaping, so what
-//! was valid JSON stays valid JSON, and half a record works like a whole one.
+//! A log line may hold JSON in a JSON string, a shell transcript ANSI colours, a web page HTML
+//! entities, a URL percent-encoded fields. A view does not parse these formats. It undoes `\n`,
+//! `\"`, `\u002d` and `&quot;`, drops colour codes and zero-width characters, and remembers where
+//! every byte came from. Secrets are found in the view and replaced in the source. Marks need no
+//! escaping, so valid JSON stays valid JSON, and half a record can be redacted like a whole one.
 
-/// Logs of logs nest JSON a few times; each layer halves the backslashes, so this is never reached.
+/// Logs of logs nest JSON a few times. Each layer halves the backslashes, so this is not reached.
 const DEPTH_MAX: usize = 12;
-/// How far the end of a terminal's hyperlink is looked for.
+/// How far behind its start the end of a terminal hyperlink is searched for.
 const LINK_BYTES_MAX: usize = 1024;
 
 /// Which encodings a view undoes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encodings {
-    /// Escapes, entities, colours, characters without a width.
+    /// Escapes, entities, colours, zero-width characters.
     Escapes,
-    /// `%22` as well. A separate view, because a value may hold what only looks like an encoding.
+    /// `%22` as well. This is a separate view, because a value may hold text that only looks like
+    /// percent-encoding.
     EscapesAndPercent,
 }
 
@@ -24,11 +25,11 @@ pub(crate) enum Encodings {
 #[derive(Debug)]
 pub(crate) struct DecodedView {
     text: String,
-    /// One per layer, the outermost first.
+    /// One map per layer, the outermost first.
     layers: Vec<OffsetMap>,
 }
 
-/// `(position in the decoded text, position in the encoded text)` wherever their distance changes.
+/// `(offset in the decoded text, offset in the encoded text)` wherever their distance changes.
 type OffsetMap = Vec<(usize, usize)>;
 
 impl DecodedView {
@@ -50,7 +51,7 @@ impl DecodedView {
         &self.text
     }
 
-    /// Where in the source the view's `start..end` lies.
+    /// Maps the view's `start..end` to the source.
     pub(crate) fn source_range(&self, start: usize, end: usize) -> (usize, usize) {
         self.layers
             .iter()
@@ -58,7 +59,8 @@ impl DecodedView {
             .fold((start, end), |(start, end), steps| {
                 let after = steps.partition_point(|step| step.0 <= start);
                 let start = encoded_offset(steps, start, after);
-                // A colour code behind the end stays: of two steps at one place the first is before it.
+                // A colour code behind the end stays: of two entries at one offset the first is
+                // before it.
                 let first = steps.partition_point(|step| step.0 < end);
                 let at_step = steps.get(first).is_some_and(|step| step.0 == end);
                 (
@@ -69,7 +71,7 @@ impl DecodedView {
     }
 }
 
-/// Position before decoding of `at`, given the number of steps at or before it.
+/// Maps `at` to the encoded text, given the number of entries at or before it.
 fn encoded_offset(steps: &OffsetMap, at: usize, count: usize) -> usize {
     match count.checked_sub(1).map(|last| steps[last]) {
         Some((decoded, encoded)) => encoded + (at - decoded),
@@ -77,7 +79,7 @@ fn encoded_offset(steps: &OffsetMap, at: usize, count: usize) -> usize {
     }
 }
 
-/// Undoes one layer; `None` when there was nothing to undo.
+/// Undoes one layer. Returns `None` when there is nothing to undo.
 fn decode(source: &str, encodings: Encodings) -> Option<(String, OffsetMap)> {
     let bytes = source.as_bytes();
     let starts = match encodings {
@@ -95,7 +97,7 @@ fn decode(source: &str, encodings: Encodings) -> Option<(String, OffsetMap)> {
     let mut from = 0;
     while let Some(at) = next(from) {
         let Some((len, decoded)) = decode_sequence(source, at) else {
-            // A lone backslash stays; of two, the second must not start a sequence.
+            // A lone backslash stays.
             from = at + 1;
             continue;
         };
@@ -103,7 +105,7 @@ fn decode(source: &str, encodings: Encodings) -> Option<(String, OffsetMap)> {
             text.reserve(source.len());
         }
         text.push_str(&source[copied..at]);
-        // Without a step of its own the sequence would map to its second byte.
+        // Without an entry of its own the sequence would map to its second byte.
         steps.push((text.len(), at));
         text.extend(decoded);
         copied = at + len;
@@ -131,7 +133,8 @@ const fn byte_table(bytes: &[u8]) -> [bool; 256] {
     table
 }
 
-/// The length of the sequence at `at` and the character it stands for (none for a colour code).
+/// Returns the length of the sequence at `at` and the character it stands for (none for a colour
+/// code).
 fn decode_sequence(source: &str, at: usize) -> Option<(usize, Option<char>)> {
     let rest = &source.as_bytes()[at..];
     match rest[0] {
@@ -160,7 +163,7 @@ fn decode_sequence(source: &str, at: usize) -> Option<(usize, Option<char>)> {
     }
 }
 
-/// The character that `%22` stands for, if a reader could see it.
+/// Returns the character that `%22` stands for, if it is printable or a line break.
 fn decode_percent(rest: &[u8]) -> Option<char> {
     let digit = |at: usize| char::from(*rest.get(at)?).to_digit(16);
     let byte = u8::try_from(digit(1)? * 16 + digit(2)?).ok()?;
@@ -168,13 +171,13 @@ fn decode_percent(rest: &[u8]) -> Option<char> {
     visible.then_some(char::from(byte))
 }
 
-/// True when `text` has a percent-encoded sign.
+/// True when `text` has a percent-encoded character.
 pub(crate) fn has_percent(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'%', bytes).any(|at| decode_percent(&bytes[at..]).is_some())
 }
 
-/// The length of an HTML entity for an ASCII sign, and the sign.
+/// Returns the length of an HTML entity for an ASCII character, and the character.
 fn decode_entity(rest: &[u8]) -> Option<(usize, char)> {
     let named = [
         (&b"&quot;"[..], '"'),
@@ -203,7 +206,7 @@ fn decode_entity(rest: &[u8]) -> Option<(usize, char)> {
     sign.is_ascii().then_some((length, sign))
 }
 
-/// The length of a character that takes no room on the screen.
+/// Returns the length of a zero-width character.
 fn invisible_len(source: &str, at: usize) -> Option<usize> {
     let c = source.get(at..)?.chars().next()?;
     is_invisible(c).then_some(c.len_utf8())
@@ -224,7 +227,7 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// What brings the automaton to text that must be decoded before it can be judged.
+/// Literals of text that must be decoded before it can be judged.
 pub(crate) const HIDDEN_SEQUENCES: &[&str] = &[
     "\u{1b}", "\u{ad}", "\u{180e}", "\u{200b}", "\u{200c}", "\u{200d}", "\u{200e}", "\u{200f}",
     "\u{202a}", "\u{202b}", "\u{202c}", "\u{202d}", "\u{202e}", "\u{2060}", "\u{2061}", "\u{2062}",
@@ -250,7 +253,7 @@ fn decode_unicode_escape(source: &str, at: usize) -> Option<(usize, Option<char>
     char::from_u32(code).map(|c| (12, Some(c)))
 }
 
-/// The length of a terminal's control sequence: a colour, a cursor movement, a hyperlink.
+/// Returns the length of a terminal control sequence: a colour, a cursor movement, a hyperlink.
 fn control_sequence_len(rest: &[u8]) -> Option<usize> {
     match rest.get(1)? {
         b'[' => {

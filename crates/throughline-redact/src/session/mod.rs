@@ -1,4 +1,7 @@
-//! The values judged secret in a session.
+//! The secrets of a session, so that each is replaced wherever it recurs.
+//!
+//! While a session runs, its secrets are kept in memory. What is written to disk is a keyed
+//! [`Fingerprint`] of each: enough to recognise the secret, not enough to recover it.
 
 mod value_index;
 
@@ -8,25 +11,25 @@ use crate::scan::progress::ResumeOffset;
 use crate::scan::{Confidence, Detection};
 use crate::session::value_index::ValueIndex;
 
-/// Shorter values are replaced only as a whole; a longer one also when its tail was cut off.
+/// A shorter value is replaced only as a whole, a longer one also when its tail is cut off.
 pub(crate) const PREFIX_BYTES_MIN: usize = 12;
-/// Below this a value is a word that may stand for anything.
+/// A shorter value may be an ordinary word.
 const VALUE_BYTES_MIN: usize = 7;
-/// A longer value is a file; the rules find each copy of it.
+/// A longer value is a file. The detectors find each copy of it.
 const VALUE_BYTES_MAX: usize = 64 << 10;
-/// A whole value this long is no chance inside a longer word.
+/// A whole value this long is not a coincidence, even inside a longer word.
 const GLUED_BYTES_MIN: usize = 20;
-/// A session that shows more secrets than this is a list of secrets; the rules still find each.
+/// A session with more secrets shows a list of them. The detectors still find each one.
 const VALUES_MAX: usize = 4096;
 
-/// A value judged secret, in memory only.
+/// A secret value. It never leaves memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Secret {
     pub rule: &'static str,
     pub value: String,
 }
 
-/// What may be kept of a secret: enough to know it again, not enough to get it back.
+/// The part of a secret that may be stored: enough to recognise it, not enough to recover it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
     pub hash: [u8; 16],
@@ -34,26 +37,27 @@ pub struct Fingerprint {
     pub rule: String,
 }
 
-/// The secrets of one session, so that each is replaced wherever it recurs.
+/// The secrets that one session has shown.
 #[derive(Debug, Default)]
 pub struct SessionSecrets {
     values: Vec<Secret>,
     values_written: usize,
-    /// Looks for all values in one pass.
+    /// Searches for all values in one pass.
     index: ValueIndex,
     known_hashes: HashSet<[u8; 16]>,
     /// The hashes of `values`.
     value_hashes: HashSet<[u8; 16]>,
     fingerprints: Vec<Fingerprint>,
     fingerprints_written: usize,
-    /// The lengths of the fingerprints that came from disk, whose value we have not met again.
+    /// The lengths of the fingerprints that came from disk. Their values are unknown, so every word
+    /// of such a length must be hashed.
     fingerprint_lens: Vec<usize>,
-    /// The same for values that may hold blanks.
+    /// The same for values that may hold spaces.
     spaced_fingerprint_lens: Vec<usize>,
 }
 
 impl SessionSecrets {
-    /// Takes up a session again from what was kept of it.
+    /// Restores a session from its stored fingerprints.
     pub fn from_fingerprints(fingerprints: impl IntoIterator<Item = Fingerprint>) -> Self {
         let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
         let lens = |spaced: bool| {
@@ -75,17 +79,17 @@ impl SessionSecrets {
         }
     }
 
-    /// What to keep of the session.
+    /// Returns what to store of the session.
     pub fn fingerprints(&self) -> Vec<Fingerprint> {
         self.fingerprints.clone()
     }
 
-    /// The fingerprints first made since [`Seen::mark_written`].
+    /// Returns the fingerprints added since [`Seen::mark_written`].
     pub fn new_fingerprints(&self) -> &[Fingerprint] {
         &self.fingerprints[self.fingerprints_written..]
     }
 
-    /// The values first found since [`Seen::mark_written`]: rows written before may hold them.
+    /// Returns the values added since [`Seen::mark_written`]: rows written before may hold them.
     pub fn new_values(&self) -> &[Secret] {
         &self.values[self.values_written..]
     }
@@ -100,7 +104,7 @@ impl SessionSecrets {
     }
 
     pub(crate) fn add(&mut self, rule: &'static str, value: &str, key: &[u8; 32]) {
-        // A quote or a line break would match the frame around a value as well.
+        // A quote or a line break would also match the text around a value.
         let plain = !value.contains(['"', '\n']);
         if !plain
             || !(VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&value.len())
@@ -116,7 +120,7 @@ impl SessionSecrets {
         if self.known_hashes.insert(hash) {
             self.fingerprints.push(Fingerprint {
                 hash,
-                len: value.len() as u32,
+                len: u32::try_from(value.len()).unwrap_or(u32::MAX),
                 rule: rule.to_owned(),
             });
         }
@@ -127,17 +131,18 @@ impl SessionSecrets {
         self.index.add(&self.values);
     }
 
-    /// Says, without decoding, whether a text may hold a seen value.
+    /// Says, of text that may still be escaped, whether it may hold a secret of the session.
     pub(crate) fn may_find(&self, text: &str) -> bool {
-        // Fingerprints need every word hashed.
+        // Fingerprints can only be compared by hashing every word.
         !self.fingerprint_lens.is_empty()
             || !self.spaced_fingerprint_lens.is_empty()
             || self.index.may_find(text, &self.values)
     }
 
-    /// Adds every recurrence of a seen value to `found`.
+    /// Adds every occurrence of a secret of the session to `found`.
     pub(crate) fn find_recurrences(&self, text: &str, key: &[u8; 32], found: &mut Vec<Detection>) {
-        // A value that repeats itself is met at each repetition; what was compared is done with.
+        // A value such as `abab…` matches at each of its repetitions; bytes that were compared are
+        // skipped.
         let mut resume: HashMap<usize, ResumeOffset> = HashMap::new();
         self.index.for_each_match(text, &self.values, |number, at| {
             let resume = resume.entry(number).or_default();
@@ -152,7 +157,7 @@ impl SessionSecrets {
                 .take_while(|(a, b)| a == b)
                 .count();
             let end = text.floor_char_boundary(at + same);
-            // A long value is itself wherever it stands, even glued to other letters.
+            // A long value is recognised even when other letters are glued to it.
             let whole = same == value.len() && same >= GLUED_BYTES_MIN;
             let part = || {
                 same == value.len()
@@ -174,7 +179,7 @@ impl SessionSecrets {
         });
         let bytes = text.as_bytes();
         if let Some(&shortest) = self.fingerprint_lens.first() {
-            // No value holds a blank, so a word at a time is enough.
+            // These values hold no spaces, so it is enough to look at one word at a time.
             for word in words(bytes) {
                 if word.len() >= shortest {
                     self.find_fingerprints(text, word, &self.fingerprint_lens, key, found);
@@ -224,12 +229,12 @@ impl SessionSecrets {
     }
 }
 
-/// Rules whose values may hold blanks.
+/// True for rules whose values may hold spaces.
 fn may_hold_spaces(rule: &str) -> bool {
     matches!(rule, "fly-token" | "seed-phrase")
 }
 
-/// The runs of bytes between blanks and control characters.
+/// Returns the runs of bytes between spaces and control characters.
 fn words(bytes: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -248,7 +253,7 @@ fn fingerprint(key: &[u8; 32], value: &str) -> [u8; 16] {
     short
 }
 
-/// True when a value is odd enough to be looked for everywhere.
+/// True when a value is distinctive enough to be searched for in the whole session.
 fn is_searchable(value: &str) -> bool {
     if crate::value::is_worded_identifier(value) {
         return false;

@@ -1,44 +1,44 @@
-//! Looks for all the secrets of a session in one pass over a text.
+//! Searches a text for all the secrets of a session in one pass.
 //!
-//! New values come one at a time, and an automaton is expensive to extend. So values are kept in
-//! groups, each with an automaton of its own; a group is merged with the one before it as soon as it
-//! is as large. Each value is then built into an automaton a logarithmic number of times, and a text is
-//! searched by a logarithmic number of automata.
+//! Values arrive one at a time, and extending an automaton means building it again. The values are
+//! therefore kept in groups, each with its own automaton, and a group is merged with the previous
+//! one as soon as it is as large. Each value is then built into an automaton a logarithmic number
+//! of times, and a text is searched by a logarithmic number of automata.
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use memchr::memmem;
 
 use crate::session::{PREFIX_BYTES_MIN, Secret};
 
-/// Values that wait for an automaton are looked for one by one.
+/// So many values wait for an automaton; they are searched for one by one.
 const UNGROUPED_MAX: usize = 8;
-/// A shorter probe would be met everywhere.
+/// A shorter probe would match everywhere.
 const PROBE_BYTES_MIN: usize = 4;
 
 #[derive(Debug, Default)]
 pub(crate) struct ValueIndex {
     probes: Vec<Probe>,
     groups: Vec<ProbeGroup>,
-    /// How many probes the groups hold.
+    /// How many of the probes are in groups.
     grouped: usize,
-    /// Values without a probe: each text must be searched for them, decoded.
+    /// Values without a probe. Every text must be decoded and searched for them.
     unprobed: Vec<usize>,
 }
 
-/// The part of a value that must be met before the rest is compared.
+/// The part of a value that is searched for before the rest is compared.
 #[derive(Debug)]
 struct Probe {
     value: usize,
-    /// Where it starts in the value.
+    /// Its offset in the value.
     offset: usize,
     len: usize,
-    /// How much of the value must be the same.
+    /// How much of the value must match.
     head_len: usize,
 }
 
 #[derive(Debug)]
 struct ProbeGroup {
-    /// `None` when it could not be built; its values are then looked for one by one.
+    /// `None` when it could not be built. Its values are then searched for one by one.
     automaton: Option<AhoCorasick>,
     start: usize,
     len: usize,
@@ -75,7 +75,7 @@ impl ValueIndex {
         self.grouped = self.probes.len();
     }
 
-    /// Says whether a text that may still be escaped may hold a value.
+    /// Says, of text that may still be escaped, whether it may hold a value.
     pub(crate) fn may_find(&self, text: &str, values: &[Secret]) -> bool {
         let bytes = text.as_bytes();
         !self.unprobed.is_empty()
@@ -87,7 +87,7 @@ impl ValueIndex {
                 .any(|(automaton, _)| automaton.is_match(text))
     }
 
-    /// Calls `each` with the number of a value and every place where its head stands.
+    /// Calls `each` with the index of a value and every offset where its head occurs.
     pub(crate) fn for_each_match(
         &self,
         text: &str,
@@ -142,7 +142,7 @@ impl Probe {
     }
 }
 
-/// The longest part of a value's head that no encoding changes.
+/// Returns the longest part of a value's head that no encoding changes.
 fn probe(value: usize, text: &str) -> Option<Probe> {
     let head_len = head_len(text);
     let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
@@ -162,7 +162,8 @@ fn probe(value: usize, text: &str) -> Option<Probe> {
     })
 }
 
-/// How much of a value must be met. A vendor's prefix is no secret, so it goes some way beyond it.
+/// Returns how much of a value must match. The prefix of a vendor is public, so the head reaches
+/// beyond it.
 fn head_len(value: &str) -> usize {
     let prefix = value
         .rfind(['_', '-', '.'])

@@ -1,11 +1,11 @@
-//! A certain format is redacted whatever stands beside it.
+//! Every format is redacted whatever stands beside it and however it is encoded or wrapped.
 
 use super::redactor;
 use crate::format;
 use crate::format::rules::{self, template};
 use crate::mark;
 
-/// What stands directly before and behind a token.
+/// Text directly before and behind a token.
 const NEIGHBOURS: &[(&str, &str)] = &[
     ("", ""),
     (" ", " "),
@@ -68,7 +68,7 @@ const NEIGHBOURS: &[(&str, &str)] = &[
     ("a=1&t=", "&b=2"),
 ];
 
-/// Text that is glued to a token, which only formats with an odd literal can tell from it.
+/// Letters glued to a token. Only a format with a distinctive literal can tell them from the token.
 const LETTERS: &[(&str, &str)] = &[
     ("msg_x", ""),
     ("x", ""),
@@ -77,7 +77,7 @@ const LETTERS: &[(&str, &str)] = &[
     ("", "_end"),
 ];
 
-/// Every example of a certain format, with the part of it that must go.
+/// Every example of a certain format, with the part that must be replaced.
 fn tokens() -> Vec<(&'static str, String, String)> {
     let mut tokens = Vec::new();
     for rule in rules::all().filter(|rule| rule.is_certain()) {
@@ -94,7 +94,7 @@ fn tokens() -> Vec<(&'static str, String, String)> {
     tokens
 }
 
-/// True when a run of the secret is left: two fifths of it, six to twenty characters.
+/// True when a run of the secret is left: two fifths of it, but six to twenty characters.
 fn leaks(clean: &str, secret: &str) -> bool {
     let run = (secret.len() * 2)
         .div_ceil(5)
@@ -107,7 +107,7 @@ fn leaks(clean: &str, secret: &str) -> bool {
         .collect();
     bytes.windows(run).any(|piece| {
         let piece = std::str::from_utf8(piece).unwrap_or("\u{0}");
-        // The literal itself is no secret.
+        // The literal itself is not secret.
         let is_literal = piece
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b"-_/:.$".contains(&b));
@@ -203,7 +203,7 @@ fn every_format_in_every_encoding() {
     none(&leaked);
 }
 
-/// `text` in lines of `width`, each with something before and behind it.
+/// Wraps `text` in lines of `width`, each between `before` and `after`.
 fn wrapped(text: &str, width: usize, before: &str, after: &str) -> String {
     let lines: Vec<String> = text
         .as_bytes()

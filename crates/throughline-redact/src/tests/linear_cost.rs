@@ -1,11 +1,11 @@
-//! The cost of a text grows with its length, whatever it holds.
+//! The cost of a scan grows linearly with the length of the text, whatever the text holds.
 
 use super::redactor;
 use super::slow_texts::{SLOW_PATTERNS, repeat_to_len};
 use crate::format::rules::template;
 use crate::scan::view::{DecodedView, Encodings};
 
-/// Bytes that the rules read of a text.
+/// How many bytes the detectors read of a text.
 fn work(text: &str) -> u64 {
     let view = DecodedView::innermost(text, Encodings::EscapesAndPercent);
     let decoded = view.as_ref().map_or(text, DecodedView::text);
@@ -21,7 +21,7 @@ fn work_grows_with_the_length_of_every_shape() {
         let (once, more) = (work(&short), work(&long));
         // Eight times the text may cost eight times the work and a little.
         let is_linear = more <= once * 10 + 16384;
-        // Every byte may be read by some rules, not by hundreds.
+        // Every byte may be read by several detectors, not by hundreds.
         let is_bounded = more <= 64 * long.len() as u64;
         if !is_linear || !is_bounded {
             slow.push(format!(
@@ -38,7 +38,7 @@ fn work_grows_with_the_length_of_every_shape() {
 fn a_secret_behind_much_junk_is_found() {
     let token = template::expand("ghp_{w36}");
     for (name, shape) in SLOW_PATTERNS {
-        // What a tag hides, or an open string or escape swallows, cannot be told from junk.
+        // An open `<private>` tag hides the token, and with it the evidence.
         if name.contains("private") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Text in, text out.
+//! Tests of the whole redactor: text in, text out.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn redactor() -> &'static Redactor {
     &REDACTOR
 }
 
-/// Cleans `text` and writes its marks as `‹rule›`.
+/// Cleans `text` and shortens its marks to `‹rule›`.
 fn cleaned(text: &str) -> String {
     let mut out = redactor().clean(text).into_owned().into_string();
     for (start, end) in mark::find_marks(&out).into_iter().rev() {
@@ -29,7 +29,7 @@ fn cleaned(text: &str) -> String {
     out
 }
 
-/// `secret` in the template must go, all else must stay.
+/// Expands the template, cleans it and compares it with `expected`.
 #[track_caller]
 fn check(template: &str, expected: &str) {
     assert_eq!(cleaned(&template::expand(template)), expected);
@@ -182,7 +182,7 @@ fn private_spans() {
 fn harmless_text() {
     for text in [
         "commit 9f1c13a2ea3680a6b9607d0cb3e46682fa68c3d8",
-        "{\"sessionId\":\"a3427b3c-14c4-4b85-82c6-0d205cdbcacf\",\"usage\":{\"input_tokens\":18231}}",
+        r#"{"sessionId":"a3427b3c-14c4-4b85-82c6-0d205cdbcacf","usage":{"input_tokens":18231}}"#,
         "password: string; token = process.env.TOKEN; api_key = os.environ['API_KEY']",
         "sha512-3JzvlFUZDkk3oBDXQ2aXw4WSyfXlWOvQyBcOqT2m2pDpQJzOEjeKqQh8wVYNyw==",
         "fn verify_password(password: &str, hash: &PasswordHash) -> bool {",
@@ -236,7 +236,7 @@ fn marks_say_the_same_of_the_same() {
     assert_ne!(twice.as_str(), redactor().clean(&b).as_str());
 }
 
-/// The frames agents put a text into.
+/// The frames that agents put around a text.
 fn frames(text: &str) -> Vec<String> {
     let json = serde_json::json!({ "content": text }).to_string();
     let nested = serde_json::json!({ "output": json }).to_string();
@@ -286,7 +286,7 @@ fn no_planted_secret_survives_its_frame() {
     }
 }
 
-/// Text with the pieces that grammars trip over.
+/// Text made of pieces that detectors react to.
 fn fragments() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("password".to_owned()),
@@ -340,7 +340,8 @@ proptest! {
     fn json_stays_json(text in fragments()) {
         let json = serde_json::json!({ "token": text, "n": { "password": text } }).to_string();
         let clean = redactor().clean(&json).into_owned();
-        prop_assert!(serde_json::from_str::<serde_json::Value>(clean.as_str()).is_ok(), "{}", clean.as_str());
+        let parsed = serde_json::from_str::<serde_json::Value>(clean.as_str());
+        prop_assert!(parsed.is_ok(), "{}", clean.as_str());
     }
 
     #[test]
@@ -393,4 +394,105 @@ fn passwords_in_prose_and_in_other_languages() {
 fn a_cache_key_is_no_key() {
     let text = template::expand("Cache restored from key: node-modules-{h40}");
     spares(&text);
+}
+
+#[test]
+fn columns_under_a_header() {
+    let password = template::expand("Tq{w8}!");
+    let token = template::expand("{w32}");
+    for table in [
+        format!("id,username,password\n1,alice,{password}\n2,bob,none\n"),
+        format!("\"user\",\"password\"\n\"alice\",\"{password}\"\n"),
+        format!("user;secret;role\na;{password};x\n"),
+        format!("user\tpassword\nalice\t{password}\n"),
+        format!("| user | password |\n|---|---|\n| alice | `{password}` |\n"),
+        format!("│ user │ password │\n│ alice │ {password} │\n"),
+        format!("+----+-----+\n| id | password |\n+----+-----+\n|  1 | {password} |"),
+        format!(" id | api_token\n----+---------\n  1 | {token}\n(1 row)"),
+        serde_json::json!({ "output": format!("user,password\nalice,{password}\n") }).to_string(),
+    ] {
+        let clean = redactor().clean(&table).into_owned();
+        let is_left = clean.as_str().contains(&password) || clean.as_str().contains(&token);
+        assert!(!is_left, "{}", clean.as_str());
+    }
+    for table in [
+        "id,name,token_type\n1,a,bearer\n2,b,mac2x\n",
+        "| Option | Password | Notes |\n|---|---|---|\n| a | required | min 8 chars |",
+        "| Token | Type |\n|--|--|\n| `IDENT` | string |\n| `CipherBox-v1` | u32 |",
+        "model,input_tokens,output_tokens\ngpt4,1823,99\n",
+        "const names = [\"user\", \"password\"];\nconst x2 = [\"a1\", \"b2c3d4\"];",
+        "user, password, host\nuser1, password1, host1\n",
+    ] {
+        spares(table);
+    }
+}
+
+#[test]
+fn pairs_of_an_id_and_its_secret() {
+    let aws = template::expand("AKIA{u16}");
+    let secret = template::expand("{w20}/{w19}");
+    for text in [
+        format!("{aws} {secret}"),
+        format!("{aws}\n{secret}\n"),
+        format!("Access key ID,Secret access key\n{aws},{secret}\n"),
+        format!("AWS Secret Access Key [None]: {secret}\n"),
+    ] {
+        let clean = redactor().clean(&text).into_owned();
+        assert!(!clean.as_str().contains(&secret), "{}", clean.as_str());
+    }
+}
+
+#[test]
+fn manifests_and_property_lists() {
+    check(
+        "kind: Secret\nstringData:\n  user: admin\n  db: Qz{w8}!\n",
+        "kind: Secret\nstringData:\n  user: admin\n  db: ‹kubernetes-secret›\n",
+    );
+    check(
+        "apiVersion: v1\ndata:\n  db: {w16}\nkind: Secret\nmetadata:\n  a: b-1\n",
+        "apiVersion: v1\ndata:\n  db: ‹kubernetes-secret›\nkind: Secret\nmetadata:\n  a: b-1\n",
+    );
+    check(
+        "{\"kind\":\"Secret\",\"stringData\":{\"a\":\"Qz{w8}!\"}}",
+        "{\"kind\":\"Secret\",\"stringData\":{\"a\":\"‹kubernetes-secret›\"}}",
+    );
+    check(
+        "<key>API_KEY</key>\n\t<string>{w32}</string>",
+        "<key>API_KEY</key>\n\t<string>‹token›</string>",
+    );
+    check(
+        "buildConfigField \"String\", \"API_KEY\", \"\\\"{w32}\\\"\"",
+        "buildConfigField \"String\", \"API_KEY\", \"\\\"‹token›\\\"\"",
+    );
+    spares("kind: Secret\nmetadata:\n  name: foo-1\n  namespace: prod2\n");
+}
+
+#[test]
+fn environment_files_in_base64() {
+    // `PORT=1`, `DB_PASSWORD=Zq7Rt2Lm9x`, each on a line.
+    let encoded = "UE9SVD0xCkRCX1BBU1NXT1JEPVpxN1J0MkxtOXgK";
+    check(
+        &format!("echo {encoded} | base64 -d > .env"),
+        "echo ‹base64-secret› | base64 -d > .env",
+    );
+    // `the PASSWORD is in the vault`.
+    spares("dGhlIFBBU1NXT1JEIGlzIGluIHRoZSB2YXVsdA==");
+}
+
+#[test]
+fn formats_without_a_literal() {
+    check("{h32}-{h8}-{h8}", "‹mailgun-key›");
+    check("app {d16}|{w27} x", "app ‹facebook-token› x");
+    spares(&template::expand(
+        "{h8}-{h4}-{h4}-{h4}-{h12} | {d16}|column",
+    ));
+}
+
+#[test]
+fn variables_of_a_graphql_query() {
+    let query = "{\"query\":\"mutation($p: String!){login(password: $p){ok}}\",";
+    check(
+        &format!("{query}\"variables\":{{\"n\":\"a1b2c3\",\"p\":\"Qz{{w8}}!\"}}}}"),
+        &format!("{query}\"variables\":{{\"n\":\"a1b2c3\",\"p\":\"‹password›\"}}}}"),
+    );
 }

@@ -1,6 +1,6 @@
-//! Texts made to be slow: one shape again and again, which tempts a rule to read the rest each time.
+//! Texts that are slow to scan when a detector reads too far: one pattern, repeated.
 
-/// Shapes by name. Each is repeated until a text has its size.
+/// The patterns and their names.
 pub(crate) const SLOW_PATTERNS: &[(&str, &str)] = &[
     ("private tags", "<private>"),
     ("private tags, closed", "<private></private>"),
@@ -63,6 +63,14 @@ pub(crate) const SLOW_PATTERNS: &[(&str, &str)] = &[
     ("password marks", "password=[redacted:token:1a2b3c] "),
     ("table", "| password | token |\n"),
     ("list of names", "password,token,secret,"),
+    ("tables", "a,password\n1,b\n\n"),
+    ("base64 names", "UEFTU1dPUkQ"),
+    ("base64 lines", "UEFTU1dPUkQ\n"),
+    ("manifests", "kind: Secret\n"),
+    ("manifest fields", "stringData:\n  a: b\n"),
+    ("variables", "$a variables "),
+    ("dashes and bars", "-|"),
+    ("expect", "expect \"password\" "),
     ("mnemonic", "mnemonic "),
     ("blanks", " "),
     ("line breaks", "\n"),
@@ -72,7 +80,7 @@ pub(crate) const SLOW_PATTERNS: &[(&str, &str)] = &[
     ("dashes", "a-b_c.d "),
 ];
 
-/// One shape again and again, `len` bytes or a little less.
+/// Repeats a pattern to `len` bytes or a little less.
 pub(crate) fn repeat_to_len(shape: &str, len: usize) -> String {
     shape.repeat(len / shape.len())
 }

@@ -1,27 +1,30 @@
 //! Values that stand for a secret without being one: `your-api-key-here`, `xxxx`, `changeme`.
 //!
-//! A word such as `your` inside a value proves nothing: `Yourself99!xK` is a password, and a random token
-//! may hold `todo`. A placeholder is made of such words, or mostly of filler.
+//! A word such as `your` inside a value proves nothing: `Yourself99!xK` is a password, and a random
+//! token may hold `todo`. A placeholder is made of such words, or mostly of filler.
 
-/// Words that say that the value is to be filled in.
+/// Words that ask the reader to fill in a value.
 #[rustfmt::skip]
 const PLACEHOLDER_WORDS: &[&str] = &[
-    "your", "yours", "changeme", "change", "changeit", "placeholder", "dummy", "redacted", "todo", "replace", "replaceme",
-    "insert", "sample", "fixme", "hidden", "masked", "undefined", "example", "put", "fake", "mock", "notreal", "notareal",
-    "xxx", "xxxx", "xxxxx", "xxxxxx", "xxxxxxxx", "removed", "omitted", "elided", "censored",
+    "your", "yours", "changeme", "change", "changeit", "placeholder", "dummy", "redacted", "todo",
+    "replace", "replaceme", "insert", "sample", "fixme", "hidden", "masked", "undefined", "example",
+    "put", "fake", "mock", "notreal", "notareal", "xxx", "xxxx", "xxxxx", "xxxxxx", "xxxxxxxx",
+    "removed", "omitted", "elided", "censored",
 ];
-/// Words that come with them and say no more.
+/// Words that often stand beside them and carry no information.
 #[rustfmt::skip]
 const NEUTRAL_WORDS: &[&str] = &[
-    "api", "key", "keys", "token", "secret", "password", "passwd", "pass", "pwd", "here", "my", "this", "me", "with", "the",
-    "a", "an", "of", "for", "in", "it", "to", "not", "real", "actual", "value", "string", "id", "client", "access", "app",
-    "user", "db", "database", "name", "goes", "test", "prod", "production", "dev", "staging", "env", "bot", "auth", "sk",
-    "pk", "github", "openai", "aws", "x", "is", "be", "must", "do", "use", "new", "own", "some", "long", "random",
-    "at", "least", "before", "deploy", "please", "and", "bearer", "jwt", "hash", "private", "public", "live", "enter",
-    "add", "paste", "default", "something", "anything", "secure", "strong", "super", "generated", "credential",
-    "credentials", "account", "service", "host", "url", "local", "text", "super", "ghp", "ant", "proj", "or", "com",
+    "api", "key", "keys", "token", "secret", "password", "passwd", "pass", "pwd", "here", "my",
+    "this", "me", "with", "the", "a", "an", "of", "for", "in", "it", "to", "not", "real", "actual",
+    "value", "string", "id", "client", "access", "app", "user", "db", "database", "name", "goes",
+    "test", "prod", "production", "dev", "staging", "env", "bot", "auth", "sk", "pk", "github",
+    "openai", "aws", "x", "is", "be", "must", "do", "use", "new", "own", "some", "long", "random",
+    "at", "least", "before", "deploy", "please", "and", "bearer", "jwt", "hash", "private",
+    "public", "live", "enter", "add", "paste", "default", "something", "anything", "secure",
+    "strong", "super", "generated", "credential", "credentials", "account", "service", "host",
+    "url", "local", "text", "super", "ghp", "ant", "proj", "or", "com",
 ];
-/// Long words that a random value does not hold by chance.
+/// Words so long that a random value does not hold them by chance.
 const LONG_WORDS: &[&str] = &[
     "placeholder",
     "changeme",
@@ -46,9 +49,9 @@ const LONG_WORDS: &[&str] = &[
     "insert-",
     "undefined",
 ];
-/// From this length on a value is generated, and a long word in it is no chance.
+/// A value this long was generated, so a long word in it is not part of a password.
 const GENERATED_BYTES_MIN: usize = 20;
-/// More digits than this are not a placeholder's.
+/// A placeholder has at most so many digits.
 const DIGITS_MAX: usize = 4;
 
 /// True for values that stand for a secret without being one.
@@ -61,7 +64,7 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
     if is_filler(value.as_bytes()) || is_ascending(value.as_bytes()) {
         return true;
     }
-    // By chance a random value may hold the letters, hardly in one case.
+    // A random value may hold these letters by chance, but hardly in a uniform case.
     if value.len() >= GENERATED_BYTES_MIN
         && ["EXAMPLE", "example", "Example"]
             .iter()
@@ -77,7 +80,7 @@ pub(crate) fn is_placeholder(value: &str) -> bool {
     is_made_of_placeholder_words(value)
 }
 
-/// True when half of the value is runs of one character that fills a gap.
+/// True when half of the value consists of runs of a filler character.
 fn is_filler(bytes: &[u8]) -> bool {
     let mut filler = 0;
     for run in bytes.chunk_by(u8::eq_ignore_ascii_case) {
@@ -87,7 +90,7 @@ fn is_filler(bytes: &[u8]) -> bool {
     bytes.len() >= 3 && filler * 2 >= bytes.len()
 }
 
-/// True when the value consists of words one of which is a placeholder's.
+/// True when the value consists of words, one of them a placeholder word.
 fn is_made_of_placeholder_words(value: &str) -> bool {
     let mut has_word = false;
     let mut is_neutral = true;
@@ -127,7 +130,7 @@ fn is_made_of_placeholder_words(value: &str) -> bool {
     letters > 0 && (value.len() >= GENERATED_BYTES_MIN || digits == 0 && is_plain) && holds_long()
 }
 
-/// The runs of letters and of digits; a capital behind a small letter starts a new one.
+/// Returns the runs of letters and of digits. A capital behind a small letter starts a new run.
 fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let same = |a: &u8, b: &u8| {
         a.is_ascii_digit() && b.is_ascii_digit()
@@ -140,7 +143,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|word| word[0].is_ascii_alphanumeric())
 }
 
-/// `aaaaaaaa`, `abcabcabcabc`: a block said again and again.
+/// True for `aaaaaaaa` and `abcabcabcabc`: a short block that repeats.
 fn is_repeating(bytes: &[u8]) -> bool {
     bytes.len() >= 6
         && (1..=3).any(|period| {
@@ -153,7 +156,7 @@ fn is_repeating(bytes: &[u8]) -> bool {
         })
 }
 
-/// `123456789`, `abcdefgh…`: most bytes follow the one before.
+/// True for `123456789` and `abcdefgh…`: most bytes are the successor of the one before.
 fn is_ascending(bytes: &[u8]) -> bool {
     let steps = bytes
         .windows(2)

@@ -1,7 +1,8 @@
-//! Formats that are secret by themselves: a vendor's prefix, a length, an alphabet.
+//! The formats, one table per field.
 //!
-//! Each rule carries its proof. Examples are templates, so that no line of this repository looks like a
-//! live key: `{w36}` stands for 36 made-up letters and digits (see `template` for the alphabets).
+//! Each rule carries examples that it catches and spares; a test checks them. Examples are
+//! templates, so that no line of this repository looks like a live key: `{w36}` stands for 36
+//! generated letters and digits (see `template` for the alphabets).
 
 mod ai;
 mod chat;
@@ -17,40 +18,40 @@ pub(crate) mod template;
 #[derive(Debug)]
 pub(crate) struct FormatRule {
     pub(crate) name: &'static str,
-    /// What the automaton looks for, in any case; the pattern decides about case.
+    /// What the automaton looks for.
     pub(crate) literals: &'static [&'static str],
-    /// Matched where the literal starts, or `before` bytes earlier. Group 1, if any, is the secret.
+    /// Matched where the literal starts, or up to `before` bytes earlier. Group 1, if there is one,
+    /// is the secret.
     pub(crate) pattern: &'static str,
     pub(crate) before: usize,
     pub(crate) body: BodyKind,
     pub(crate) boundary: LiteralBoundary,
     pub(crate) catches: &'static [&'static str],
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the rule's proof, fed by a test")
-    )]
+    #[cfg_attr(not(test), expect(dead_code, reason = "examples that a test reads"))]
     pub(crate) spares: &'static [&'static str],
 }
 
 /// What the secret must look like beyond the pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyKind {
-    /// Nobody made it up.
+    /// Generated: it must look random.
     Random,
-    /// Somebody may have: a password.
+    /// A password that a person may have chosen.
     HumanChosen,
-    /// The pattern says it all.
+    /// Whatever the pattern matches.
     PatternOnly,
 }
 
 /// What may stand directly before a format's literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LiteralBoundary {
-    /// Anything but a letter or a digit, where the literal is short or could end a word (`ico-`), and
-    /// anything at all where it is long and odd (`ghp_`).
+    /// Anything but a letter or a digit when the literal is short or could end a word (`ico-`), and
+    /// anything at all when it is long or mixed as no word is (`ghp_`).
     NonAlphanumeric,
     /// The start of a word: the literal is itself a common word, as in `cache-key-…`.
     WordStart,
+    /// Anything: the literal is short, but the parts behind it have lengths that no word has.
+    Anywhere,
 }
 
 const fn rule(
@@ -73,7 +74,7 @@ const fn rule(
 }
 
 impl FormatRule {
-    /// For formats whose literal is not at the start.
+    /// For formats whose literal is not at the start of the match.
     const fn before(mut self, bytes: usize) -> Self {
         self.before = bytes;
         self
@@ -90,6 +91,12 @@ impl FormatRule {
         self
     }
 
+    /// For formats whose structure alone proves them.
+    const fn anywhere(mut self) -> Self {
+        self.boundary = LiteralBoundary::Anywhere;
+        self
+    }
+
     /// True when text that merely resembles the format is improbable.
     #[cfg(test)]
     pub(crate) fn is_certain(&self) -> bool {
@@ -97,7 +104,7 @@ impl FormatRule {
     }
 }
 
-/// Every rule of every table.
+/// Returns the rules of all tables.
 pub(crate) fn all() -> impl Iterator<Item = &'static FormatRule> {
     [
         ai::RULES,
@@ -112,7 +119,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static FormatRule> {
     .flatten()
 }
 
-/// Length of the text an example template stands for.
+/// Returns the length of the text that a template stands for.
 pub(crate) fn expanded_len(template: &str) -> usize {
     let mut length = template.len();
     for slot in template.split('{').skip(1) {

@@ -1,6 +1,7 @@
-//! Makes text from the templates of the rules' examples.
+//! Generates text from the templates of the rules' examples.
 
-/// Replaces `{w36}` by 36 made-up characters of the alphabet `w`.
+/// Replaces `{w36}` by 36 pseudo-random characters of the alphabet `w`. The same template always
+/// gives the same text.
 pub(crate) fn expand(template: &str) -> String {
     let mut seed = template.bytes().fold(0x2545_f491_u64, |seed, b| {
         seed.wrapping_mul(31) + u64::from(b)
