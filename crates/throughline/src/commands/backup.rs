@@ -71,7 +71,8 @@ pub(crate) fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
     match backup.key {
         Some(key) => say!("The backup is encrypted with key {key}, which it does not contain."),
         None => say!(
-            "The backup is not encrypted and contains the redaction key; protect it like the store.",
+            "The backup is not encrypted and contains the redaction key; protect it like the \
+             store.",
         ),
     }
     Ok(Exit::Done)

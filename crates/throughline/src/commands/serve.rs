@@ -50,7 +50,8 @@ pub(crate) struct ServeArgs {
     new_token: bool,
 
     /// Run as the background daemon that hooks and --detach start
-    #[arg(long, hide = true, conflicts_with_all = ["foreground", "detach", "stop", "status", "new_token"])]
+    #[arg(long, hide = true)]
+    #[arg(conflicts_with_all = ["foreground", "detach", "stop", "status", "new_token"])]
     background: bool,
 
     /// The port on loopback; 0 means none [default: `port` under [serve]]
@@ -139,7 +140,8 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         Err(error @ DaemonError::Listen { .. }) => {
             return Err(error_with_hint(
                 error.to_string(),
-                "the path of a socket must not exceed 100 bytes; choose a shorter folder with --home",
+                "the path of a socket must not exceed 100 bytes; choose a shorter folder with \
+                 --home",
             ));
         }
         Err(DaemonError::Store(error)) => return Err(error.into()),

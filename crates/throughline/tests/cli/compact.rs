@@ -87,8 +87,8 @@ fn what_cannot_be_compacted_says_why() {
     [2]
     ");
     assert_snapshot!(env.run(&["compact", "nothing"]).shown(), @r"
-    error: there is no memory in $HOME/memory yet
-    hint: run `throughline ingest` first
+    error: there is no store in $HOME/memory
+    hint: run `throughline ingest` to create it
     [2]
     ");
 }

@@ -147,7 +147,7 @@ fn a_record_that_its_log_lost_ranks_below_the_rest() {
     assert_eq!(sessions(), both(("claude:a", true), ("claude:b", true)));
     fs::write(&first, prompt("a", 1, "never mind")).unwrap();
     let told = env.run(&["ingest"]).stderr;
-    let lost = "1 record is no longer in its source; kept.";
+    let lost = "Kept 1 record that is no longer in its log.";
     assert!(told.contains(lost), "{told}");
     assert_eq!(sessions(), both(("claude:b", true), ("claude:a", false)));
     let shown = env.run(&["search", "quuxifier"]).stdout;

@@ -142,7 +142,10 @@ fn messages_name_the_way_out_once() {
     let ran = env.run(&["backup", "/nonexistent/x"]);
     assert_eq!(
         ran.stderr,
-        "error: there is no folder /nonexistent\nhint: make it first, or name another file\n"
+        concat!(
+            "error: the folder /nonexistent does not exist\n",
+            "hint: create it, or choose another file\n"
+        )
     );
     let file = env.home().join("memory.jsonl").display().to_string();
     env.run(&["export", "--output", &file]);

@@ -264,8 +264,9 @@ fn retain_says_what_it_did() {
     );
     let ran = env.run(&["retain"]);
     assert!(
-        ran.stderr
-            .contains("Removed the text of 8 sessions above the soft cap (their digests stay)."),
+        ran.stderr.contains(
+            "Removed the text of 8 sessions above the soft cap (their digests are kept)."
+        ),
         "{}",
         ran.shown()
     );

@@ -158,7 +158,7 @@ fn a_budget_and_a_switch_keep_models_from_being_asked() {
     assert_eq!(server.got().len(), 0);
     let doctor = run(&env, &["doctor"]).stdout;
     assert!(
-        doctor.contains("summarized by a model, to http://127.0.0.1"),
+        doctor.contains("sent to the model at http://127.0.0.1"),
         "{doctor}"
     );
 }

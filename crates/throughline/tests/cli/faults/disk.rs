@@ -84,7 +84,7 @@ fn a_full_disk_ends_in_a_clear_error_and_a_whole_store() {
         if code == Some(2) {
             full += 1;
             assert!(
-                said.contains("hint: nothing is lost: free some space"),
+                said.contains("hint: no stored data was lost; free some space"),
                 "{said}"
             );
         } else {

@@ -110,7 +110,8 @@ fn a_home_that_vanishes_is_made_again() {
     let ran = machine.env.run(&["sessions"]);
     assert_eq!(ran.code, Some(2));
     assert!(
-        ran.stderr.contains("hint: run `throughline ingest` first"),
+        ran.stderr
+            .contains("hint: run `throughline ingest` to create it"),
         "{}",
         ran.stderr
     );

@@ -135,7 +135,7 @@ fn a_daemon_that_hangs_is_not_waited_for() {
         std::os::unix::net::UnixListener::bind(env.home().join("memory/daemon.sock")).unwrap();
     replay(&env, "daemon hung");
     assert!(
-        log(&env).contains("the daemon does not answer"),
+        log(&env).contains("the daemon has not answered"),
         "{}",
         log(&env)
     );
@@ -308,7 +308,7 @@ fn garbage_gets_nothing_and_is_told_of() {
         );
     }
     assert!(
-        log(&env).contains("--agent does not name an agent") && !log(&env).contains("nobody"),
+        log(&env).contains("--agent does not name a known agent") && !log(&env).contains("nobody"),
         "{}",
         log(&env)
     );
@@ -352,7 +352,7 @@ fn a_configuration_that_cannot_be_read_switches_off() {
     replay(&env, "configuration broken");
     assert_eq!(starts(&env), "");
     assert!(
-        log(&env).contains("config.toml is not valid"),
+        log(&env).contains("invalid configuration in "),
         "{}",
         log(&env)
     );

@@ -53,9 +53,13 @@ fn a_second_daemon_for_the_same_folder_is_refused() {
     assert!(
         second
             .stderr
-            .contains("a daemon runs already for $HOME/memory")
+            .contains("a daemon is already running for $HOME/memory")
     );
-    assert!(second.stderr.contains("hint: `throughline serve --status`"));
+    assert!(
+        second
+            .stderr
+            .contains("hint: use `throughline serve --status`")
+    );
     assert_eq!(daemon.get("/health")["status"], "ok");
 }
 
