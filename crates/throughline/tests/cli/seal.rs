@@ -114,7 +114,7 @@ mod encrypted {
         let by_hand = sealed.run(&["summarize", "7a1c0e55", "--embedded"]);
         assert_eq!(by_hand.code, Some(2), "{}", by_hand.shown());
         assert!(
-            by_hand.stderr.contains("hint: --dry-run"),
+            by_hand.stderr.contains("hint: use --dry-run"),
             "{}",
             by_hand.shown()
         );
