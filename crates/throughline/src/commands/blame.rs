@@ -16,7 +16,7 @@ use crate::output::{self, Exit, say, time};
 ///
 /// The file may be named by any end of its path, so that worktrees and other clones count.
 #[derive(Debug, clap::Args)]
-pub struct BlameArgs {
+pub(crate) struct BlameArgs {
     /// The file
     #[arg(value_name = "PATH")]
     path: String,
@@ -34,7 +34,7 @@ pub struct BlameArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &BlameArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &BlameArgs) -> anyhow::Result<Exit> {
     let store = app.open_for_query()?;
     let workspace = match &args.workspace {
         Some(part) => Some(app.find_workspace(&store, Some(part))?.key),
@@ -105,6 +105,6 @@ fn format_blame(app: &App<'_>, blame: &Blame) -> String {
 }
 
 /// Returns the agent of a session by its id.
-pub fn agent_name(session: &str) -> &str {
+pub(crate) fn agent_name(session: &str) -> &str {
     session.split(':').next().unwrap_or_default()
 }

@@ -29,7 +29,7 @@ use crate::output::{self, Exit, error_with_hint, say};
 /// their own: requests and rules in the user's words, files, commands, failures. Says why when
 /// nothing is compacted.
 #[derive(Debug, clap::Args)]
-pub struct CompactArgs {
+pub(crate) struct CompactArgs {
     /// An agent's log, or a session's id or the beginning of it
     #[arg(value_name = "FILE|SESSION")]
     target: String,
@@ -55,7 +55,7 @@ pub struct CompactArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Exit> {
     let enabled = app
         .environment
         .compaction

@@ -13,7 +13,7 @@ use crate::output::{self, Exit, say};
 /// Prints exactly the text that an agent would be given with this prompt; nothing, with exit status 1,
 /// when memory has nothing to say.
 #[derive(Debug, clap::Args)]
-pub struct ContextArgs {
+pub(crate) struct ContextArgs {
     /// The prompt; - reads it from standard input
     #[arg(value_name = "PROMPT", default_value = "-")]
     prompt: Vec<String>,
@@ -42,7 +42,7 @@ pub struct ContextArgs {
 /// A prompt of a hook may be anything; more than this is not read.
 const PROMPT_BYTES_MAX: u64 = 16 << 20;
 
-pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Exit> {
     let prompt = read_prompt(args)?;
     let store = app.open_for_query()?;
     let workspace = app.find_workspace(&store, args.workspace.as_deref())?;

@@ -18,7 +18,7 @@ use crate::output::{self, Exit, error_with_hint, say, time};
 /// With --extract the configured model is asked for the facts of a session, as `ingest` and `watch` do when one
 /// has come to its end.
 #[derive(Debug, clap::Args)]
-pub struct FactsArgs {
+pub(crate) struct FactsArgs {
     /// Only workspaces with this in their address or folder
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
@@ -55,7 +55,7 @@ fn parse_fact_kind(name: &str) -> Result<FactKind, String> {
     })
 }
 
-pub fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if let Some(prefix) = &args.forget {
         let fact = pin::find_fact(&store, prefix)?;

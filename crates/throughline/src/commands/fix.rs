@@ -14,7 +14,7 @@ use crate::output::{self, Exit, say, time};
 
 /// Show whether an error was seen before, and what made it go away
 #[derive(Debug, clap::Args)]
-pub struct FixArgs {
+pub(crate) struct FixArgs {
     /// The error's text; - reads it from standard input
     #[arg(required = true, value_name = "ERROR")]
     error: Vec<String>,
@@ -35,7 +35,7 @@ pub struct FixArgs {
 /// More of an error's output is not read.
 const ERROR_BYTES_MAX: u64 = 1 << 20;
 
-pub fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
     let store = app.open_for_query()?;
     let error = if args.error == ["-"] {
         let mut bytes = Vec::new();

@@ -20,7 +20,7 @@ use crate::output::{self, Exit, say, time};
 /// "A phrase" must occur as it stands (in quotes that reach the program: '"a phrase"'), -word must not
 /// occur, word* stands for all words that begin so.
 #[derive(Debug, clap::Args)]
-pub struct SearchArgs {
+pub(crate) struct SearchArgs {
     /// What to look for
     #[arg(required = true, value_name = "WORDS")]
     query: Vec<String>,
@@ -82,14 +82,14 @@ struct SearchFilterArgs {
 }
 
 /// Reads a record's type on the command line.
-pub fn parse_record_kind(name: &str) -> Result<RecordKind, String> {
+pub(crate) fn parse_record_kind(name: &str) -> Result<RecordKind, String> {
     RecordKind::from_name(name).ok_or_else(|| {
         let known: Vec<_> = RecordKind::ALL.iter().map(|kind| kind.name()).collect();
         format!("no such type; known are {}", known.join(", "))
     })
 }
 
-pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
     let store = app.open_for_query()?;
     let session = match &args.filter.session {
         Some(prefix) => Some(show::find_session(&store, prefix)?.id),
@@ -204,7 +204,7 @@ fn query_text(args: &SearchArgs) -> String {
 }
 
 /// Lets `-docs` stand for `--not=docs`, which no option of ours can be mistaken for.
-pub fn rewrite_exclusion(argument: String) -> String {
+pub(crate) fn rewrite_exclusion(argument: String) -> String {
     let is_word = |word: &str| {
         word.len() > 1 && word.starts_with(|c: char| c.is_alphabetic()) && !word.starts_with("n=")
     };

@@ -11,7 +11,7 @@ use crate::output::{self, Exit, say, text, time};
 
 /// List the sessions, the latest first
 #[derive(Debug, clap::Args)]
-pub struct SessionsArgs {
+pub(crate) struct SessionsArgs {
     /// Only this agent's sessions
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Option<Flavor>,
@@ -46,7 +46,7 @@ pub struct SessionsArgs {
 }
 
 /// Prints the latest sessions, as without any arguments.
-pub fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
+pub(crate) fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
     let filter = SessionFilter {
         limit: 10,
         ..SessionFilter::default()
@@ -54,7 +54,7 @@ pub fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
     print_sessions(app, &app.open_existing()?.sessions(&filter)?)
 }
 
-pub fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let sessions = store.sessions(&SessionFilter {
         flavor: args.agent,
@@ -134,7 +134,7 @@ fn outcome_text(session: &Session) -> String {
 }
 
 /// Returns as much of a session's own id as names it in a list.
-pub fn short_session_id(native: &str) -> String {
+pub(crate) fn short_session_id(native: &str) -> String {
     let dashes = native.bytes().filter(|byte| *byte == b'-').count();
     let is_uuid = native.len() == 36 && native.is_ascii() && dashes == 4;
     if is_uuid {
@@ -145,7 +145,7 @@ pub fn short_session_id(native: &str) -> String {
 }
 
 /// Returns a number of tokens as people read it.
-pub fn format_tokens(tokens: u64) -> String {
+pub(crate) fn format_tokens(tokens: u64) -> String {
     match tokens {
         0 => "-".to_owned(),
         1..10_000 => tokens.to_string(),

@@ -12,7 +12,7 @@ use crate::output::{Exit, error_with_hint, time};
 
 /// Show one session, or one record
 #[derive(Debug, clap::Args)]
-pub struct ShowArgs {
+pub(crate) struct ShowArgs {
     /// A session's id or the beginning of it, or the id of a hit
     #[arg(value_name = "ID")]
     id: String,
@@ -29,7 +29,7 @@ pub struct ShowArgs {
 /// Lines shown of a tool's result unless asked for all.
 const LINES_SHOWN: usize = 12;
 
-pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if let Ok(id) = args.id.parse::<RecordId>()
         && let Some(record) = store.read_record(id)?
@@ -54,7 +54,7 @@ pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
 }
 
 /// Returns the one session whose id begins with `prefix`.
-pub fn find_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
+pub(crate) fn find_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
     let mut named = store.sessions_by_prefix(prefix, 5)?;
     // Of `abc` and `abc/agent-1`, the first is meant.
     if let Some(exact) = named
@@ -142,7 +142,11 @@ fn print_session(
 }
 
 /// Returns when and why the text of a session was removed, as the end of a sentence.
-pub fn removal_note(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
+pub(crate) fn removal_note(
+    app: &App<'_>,
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<String> {
     Ok(match store.eviction_info(&session.id)? {
         Some(removal) => {
             let when = time::format_time(Some(removal.at), &app.environment.zone);
@@ -152,7 +156,11 @@ pub fn removal_note(app: &App<'_>, store: &Store, session: &Session) -> anyhow::
     })
 }
 
-pub fn session_heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
+pub(crate) fn session_heading(
+    app: &App<'_>,
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<String> {
     let zone = &app.environment.zone;
     let paint = TextStyle {
         color: app.environment.color,
