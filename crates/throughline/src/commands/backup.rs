@@ -55,7 +55,7 @@ pub(crate) fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
     let backup = app
         .open_existing()?
         .backup(&args.file, overwrite, &mut |progress| {
-            show_progress(&bar, progress)
+            show_progress(&bar, progress);
         })?;
     bar.finish_and_clear();
     if args.json {

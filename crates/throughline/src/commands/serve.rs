@@ -129,7 +129,7 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         Ok(ExitReason::Stopped) => say!("Stopped."),
         Ok(ExitReason::Idle) => say!("Stopped after being idle."),
         Ok(ExitReason::Outdated) => {
-            say!("Stopped: the program or its configuration has changed.")
+            say!("Stopped: the program or its configuration has changed.");
         }
         Err(DaemonError::Running { home }) => {
             return Err(error_with_hint(

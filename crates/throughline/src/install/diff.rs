@@ -60,7 +60,7 @@ pub(crate) fn format_diff(change: &ConfigFileChange, paint: TextStyle) -> String
                 }
                 (ChangeTag::Delete, _) => out += &diff_line('-', &mask_values(line), paint),
                 (ChangeTag::Insert, _) => {
-                    out += &diff_line('+', &truncate(line, LINE_CHARS_MAX), paint)
+                    out += &diff_line('+', &truncate(line, LINE_CHARS_MAX), paint);
                 }
             }
         }

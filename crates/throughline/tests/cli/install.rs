@@ -1,6 +1,6 @@
-//! Telling the agents, and undoing it: on copies of configuration files, with the binary.
+//! `install` and `uninstall` on copies of real configuration files.
 
-#![expect(clippy::disallowed_methods, reason = "asks Node what a plugin does")]
+#![expect(clippy::disallowed_methods, reason = "runs plugins in Node")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::env::{TestEnv, repository};
 
-/// A machine with one of the homes of `fixtures/config`.
+/// A copy of one of the home folders in `fixtures/config`.
 fn machine(home: &str) -> TestEnv {
     let env = TestEnv::new();
     copy(&repository().join("fixtures/config").join(home), env.home());
@@ -30,7 +30,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Returns every file and folder of the home but for memory's own.
+/// Returns all files and folders of the home except the data folder.
 fn tree(env: &TestEnv) -> BTreeMap<String, Option<Vec<u8>>> {
     let mut tree = BTreeMap::new();
     let mut folders = vec![env.home().to_owned()];
@@ -209,7 +209,7 @@ fn what_the_user_changed_meanwhile_stays() {
     let env = machine("plain");
     let original = json(&env, ".claude.json");
     succeeds(&env, &["install", "--yes"]);
-    // The agent rewrites its own state; a person edits the rest.
+    // The agent rewrites its state file; the user edits the others.
     let path = env.home().join(".claude.json");
     let mut state = json(&env, ".claude.json");
     state["numStartups"] = 213.into();
@@ -473,7 +473,7 @@ fn up_starts_the_daemon_where_there_is_one() {
     succeeds(&env, &["serve", "--stop"]);
 }
 
-/// Calls every hook of opencode's plugin, with what it would get, and prints what came of it.
+/// Calls every hook of the opencode plugin and prints the results.
 const CALLER: &str = r#"
 import { Throughline } from "./throughline.mjs";
 const hooks = await Throughline({ directory: "/project" });
@@ -490,7 +490,7 @@ await hooks["chat.message"](undefined, undefined);
 console.log(JSON.stringify({ parts: parts.map((part) => part.text), system, context }));
 "#;
 
-/// Runs opencode's plugin in Node, if there is one, with this in the place of `throughline`.
+/// Runs the opencode plugin in Node, if available, with this script as `throughline`.
 #[cfg(unix)]
 fn shim(env: &TestEnv, script: &str) -> Option<Value> {
     shim_called(env, script, CALLER)
@@ -524,7 +524,7 @@ fn shim_called(env: &TestEnv, script: &str, caller: &str) -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// Lets a session be compacted twice, a title be asked for, and a subagent run.
+/// Compacts a session twice, requests a title, and runs a subagent.
 const COMPACTED: &str = r#"
 import { Throughline } from "./throughline.mjs";
 const hooks = await Throughline({ directory: "/project" });
@@ -644,7 +644,7 @@ fn the_plugin_of_opencode_is_silent_when_something_is_wrong() {
         let Some(said) = shim(&TestEnv::new(), script) else {
             return testkit::skip::skip("node", "there is no Node");
         };
-        // What was asked once is not asked again.
+        // The hook is called only once.
         assert_eq!(said, silent, "{script}");
     }
 }

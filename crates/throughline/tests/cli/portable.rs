@@ -122,7 +122,8 @@ fn a_folder_that_others_can_write_to_is_refused() {
             ran.stderr
         );
     }
-    let payload = br#"{"hook_event_name":"UserPromptSubmit","session_id":"s","cwd":"/work","prompt":"why does the parser fail?"}"#;
+    let payload = br#"{"hook_event_name":"UserPromptSubmit","session_id":"s","cwd":"/work",
+        "prompt":"why does the parser fail?"}"#;
     let hook = env.run_with(&["hook", "--agent", "claude"], payload);
     assert_eq!((hook.code, hook.stderr.as_str()), (Some(0), ""));
     assert!(

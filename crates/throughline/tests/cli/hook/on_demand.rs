@@ -1,4 +1,4 @@
-//! The daemon that hooks start: one, once they have answered, and gone when nobody needs it.
+//! The daemon that hooks start: only one, after the hook has answered, and stopped when idle.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::serve::life::wait_for;
 
 const ON: (&str, &str) = ("THROUGHLINE_DAEMON", "on");
 
-/// Leaves no daemon behind, however a test ends.
+/// Kills the daemon on drop.
 struct Machine {
     env: TestEnv,
 }
@@ -33,7 +33,7 @@ impl Machine {
         ran
     }
 
-    /// Returns the card of the daemon that runs and answers.
+    /// Returns `daemon.json` of the running daemon.
     fn daemon(&self) -> Option<Value> {
         let status = self.env.run(&["serve", "--status", "--json"]);
         let status: Value = serde_json::from_str(&status.stdout).ok()?;
