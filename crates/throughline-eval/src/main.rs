@@ -1,8 +1,8 @@
 //! `throughline-eval`: measures how well search finds records and how rarely unrelated prompts get
 //! an injection.
 //!
-//! Corpora and questions are JSON Lines files. [`corpus`] reads them and writes their rows to a real
-//! store, redactor and index included. [`report`] asks the questions of each folder and prints
+//! Corpora and questions are JSON Lines files. [`corpus`] reads them and writes their rows to a
+//! real store, redactor and index included. [`report`] asks the questions of each folder and prints
 //! tables of the [`measures`]; [`prompts`] sends prompts through the function that hooks call. With
 //! `--stdio`, [`stdio`] answers an external harness line by line instead.
 

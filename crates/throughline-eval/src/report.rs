@@ -220,7 +220,8 @@ fn format_report(
     unrelated: &BTreeMap<String, Vec<PromptReaction>>,
 ) -> String {
     let mut out = format_measures(answers);
-    out += "\n| confidence from | answered of what could be | unrelated prompts that get something |\n|---|---|---|\n";
+    out += "\n| confidence from | answered of what could be \
+            | unrelated prompts that get something |\n|---|---|---|\n";
     let positives: Vec<&PromptReaction> = answers.iter().flat_map(|a| &a.answerable).collect();
     let negatives: Vec<&PromptReaction> = unrelated.values().flatten().collect();
     for floor in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] {
@@ -237,7 +238,8 @@ fn format_report(
         );
     }
     out += &format!(
-        "\nSent as prompts: at most {OWN_MAX} of a set's own questions and {FOREIGN_MAX} of each other set's.\n"
+        "\nSent as prompts: at most {OWN_MAX} of a set's own questions \
+         and {FOREIGN_MAX} of each other set's.\n"
     );
     out += "\n| prompts | count | get something | are given evidence |\n|---|---|---|---|\n";
     let injects = |reaction: &&PromptReaction| reaction.injects;

@@ -192,8 +192,12 @@ mod tests {
     use super::*;
 
     const CORPUS: &str = r#"{"op":"ingest","records":[
-        {"ns":"a","id":"1","session":"s1","seq":1,"ts":"2026-01-05T09:00:00Z","role":"user","speaker":"user","text":"The reorder threshold of the warehouse is twelve pallets."},
-        {"ns":"a","id":"2","session":"s2","seq":1,"ts":"2026-02-05T09:00:00Z","role":"user","speaker":"user","text":"From today the reorder threshold of the warehouse is forty pallets."}]}"#;
+        {"ns":"a","id":"1","session":"s1","seq":1,"ts":"2026-01-05T09:00:00Z",
+         "role":"user","speaker":"user",
+         "text":"The reorder threshold of the warehouse is twelve pallets."},
+        {"ns":"a","id":"2","session":"s2","seq":1,"ts":"2026-02-05T09:00:00Z",
+         "role":"user","speaker":"user",
+         "text":"From today the reorder threshold of the warehouse is forty pallets."}]}"#;
 
     fn answer(request: &str) -> serde_json::Value {
         let dir = tempfile::tempdir().unwrap();
@@ -212,7 +216,7 @@ mod tests {
         let all = answer(r#"{"op":"search","ns":"a","query":"reorder threshold","k":5}"#);
         assert_eq!(all["results"].as_array().unwrap().len(), 2, "{all}");
         let then = answer(
-            r#"{"op":"search","ns":"a","query":"reorder threshold","k":5,"asof":"2026-01-20T00:00:00Z"}"#,
+            r#"{"op":"search","ns":"a","query":"reorder threshold","k":5,"asof":"2026-01-20"}"#,
         );
         assert_eq!(then["results"].as_array().unwrap().len(), 1, "{then}");
         assert_eq!(then["results"][0]["id"], "1");

@@ -1,7 +1,7 @@
-//! How long an agent waits for a hook, beside the start of an empty program.
+//! Benchmarks hooks, compared with the start of an empty program.
 //!
-//!     cargo bench -p throughline --bench hook -- [--records 100000] [--facts 2000] [--rounds 200] [--home DIR]
-//!         [--load N] [--program FILE]
+//!     cargo bench -p throughline --bench hook -- [--records 100000] [--facts 2000]
+//!         [--rounds 200] [--home DIR] [--load N] [--program FILE]
 //!
 //! Fills a store with records of the sizes that agents' logs have, in eight workspaces, and with
 //! facts, three of them pinned in each. Then it calls the binary as agents do: after a tool call,
@@ -23,7 +23,7 @@
     reason = "a benchmark that cannot run should say where"
 )]
 
-mod made;
+mod generated;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -33,9 +33,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use store::Store;
 
-use crate::made::{NOW_SECOND, Random, fill_like_logs, word};
+use crate::generated::{NOW_SECOND, Random, fill_like_logs, word};
 
-/// What is measured: its name, the arguments, and the payload of a round.
+/// A measurement: its name, the arguments, and the payload of a round.
 type Case = (
     &'static str,
     &'static [&'static str],
@@ -168,7 +168,7 @@ impl Bench {
     /// Starts a daemon, and waits until it can be reached.
     fn daemon(&self) -> Running {
         let card = self.home.join("daemon.json");
-        // One that was killed may have left it.
+        // A daemon that was killed does not delete the file.
         let _none = std::fs::remove_file(&card);
         let mut command = self.command(&self.program);
         command.args(["serve", "--port", "0"]);
@@ -188,7 +188,7 @@ fn now() -> String {
     now.to_string()
 }
 
-/// A process that ends with the value.
+/// A process that is killed on drop.
 struct Running(std::process::Child);
 
 impl Running {
@@ -306,7 +306,7 @@ fn timed(command: &mut Command, input: &[u8]) -> (Duration, String) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Who does not read its input leaves the pipe broken.
+    // The write fails if the program does not read its input.
     let _unread = child.stdin.take().unwrap().write_all(input);
     let output = child.wait_with_output().unwrap();
     let took = start.elapsed();

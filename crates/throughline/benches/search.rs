@@ -1,4 +1,4 @@
-//! How fast a question is answered, beside the bare index, and how fast things are forgotten.
+//! Benchmarks searches, compared with the bare index, and forgetting.
 //!
 //!     cargo bench -p throughline --bench search -- [--records 100000] [--rounds 200] [--keep DIR]
 //!
@@ -19,7 +19,7 @@
     reason = "a benchmark that cannot run should say where; it runs the program"
 )]
 
-mod made;
+mod generated;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,11 +31,11 @@ use store::foreign::ForeignDatabase;
 use store::forget::Selection;
 use store::{Query, Store};
 
-use crate::made::{Random, SESSION_RECORDS, fill, word};
+use crate::generated::{Random, SESSION_RECORDS, fill, word};
 
-/// The workspace that is asked, and its word in the index.
+/// The workspace that is searched, and its term in the index.
 const ASKED: (&str, &str) = ("/w3", "\"@w4\"");
-/// Records and sessions that are forgotten.
+/// The number of records and sessions that are forgotten.
 const FORGOTTEN: usize = 10;
 
 fn main() {
@@ -142,7 +142,8 @@ fn bare(raw: &ForeignDatabase, words: &[String]) {
 fn show(name: &str, ours: Vec<Duration>, lists: Vec<Duration>, bare: Vec<Duration>) {
     let (ours, lists, bare) = (percentiles(ours), percentiles(lists), percentiles(bare));
     println!(
-        "{name:<18} p50 {:.2} p95 {:.2} ms, of it the index {:.2} and {:.2}; raw SQL {:.2} and {:.2}: {:.2}x and {:.2}x",
+        "{name:<18} p50 {:.2} p95 {:.2} ms, of it the index {:.2} and {:.2}; \
+         raw SQL {:.2} and {:.2}: {:.2}x and {:.2}x",
         ours.0,
         ours.1,
         lists.0,
@@ -154,7 +155,7 @@ fn show(name: &str, ours: Vec<Duration>, lists: Vec<Duration>, bare: Vec<Duratio
     );
 }
 
-/// Asks as a hook does: a process for each prompt.
+/// Starts a process for each prompt, as hooks do.
 fn contexts(home: &Path, random: &mut Random, rounds: usize) {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_throughline"));
@@ -189,7 +190,8 @@ fn contexts(home: &Path, random: &mut Random, rounds: usize) {
     }
     let (ours, empty) = (percentiles(ours), percentiles(empty));
     println!(
-        "context            p50 {:.2} p95 {:.2} ms; an empty process {:.2} and {:.2}: {:.1}x and {:.1}x",
+        "context            p50 {:.2} p95 {:.2} ms; an empty process {:.2} and {:.2}: \
+         {:.1}x and {:.1}x",
         ours.0,
         ours.1,
         empty.0,
@@ -230,7 +232,7 @@ fn forgetting(home: &Path, records: u64) {
     }
 }
 
-/// Says how fast meanings are looked up.
+/// Measures the lookup of word vectors.
 fn meanings() {
     let meanings = recall::embedding::EmbeddingTable::load().unwrap();
     // As many as take longer than a step of the clock.

@@ -1,8 +1,9 @@
-//! How fast logs become memory and are found again, beside what the same machine needs at least.
+//! Benchmarks ingestion, digests, searches and retention, compared with a lower bound on the same
+//! machine.
 //!
 //!     cargo bench --bench sweep -- [--sessions 1000] [--seed 1] [--encrypted 1]
 //!
-//! Makes a corpus, and in one run measures: reading and parsing the same bytes on one core (the
+//! Generates a corpus, and in one run measures: reading and parsing the same bytes on one core (the
 //! floor), a first sweep, the digests of all its sessions, a sweep with nothing to do, a sweep
 //! after one new line, searches beside the bare index, packing everything for the long term, and
 //! evicting half of it. Figures of a loaded machine are only good as ratios.
@@ -98,7 +99,7 @@ fn main() {
     evicts(&home);
 }
 
-/// Digests every session, and compares with the sweep's time and the logs' size.
+/// Digests every session, and compares the time with that of the sweep.
 fn digests(home: &Path, logs_bytes: u64, swept: Duration) {
     let store = Store::open(home).unwrap();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -150,7 +151,7 @@ fn packs(home: &Path) {
     );
 }
 
-/// Evicts the older half, and looks at what the file system has of it.
+/// Evicts the older half, and measures the space that the file system gets back.
 fn evicts(home: &Path) {
     let store = Store::open(home).unwrap();
     let before = (store.disk_usage(now()).unwrap().raw_bytes, size_below(home));
@@ -162,7 +163,7 @@ fn evicts(home: &Path) {
         distilled_cap_bytes: u64::MAX,
         workspaces: Vec::new(),
     };
-    // What was captured since the last run stays, so a run with room for everything comes first.
+    // Sessions captured since the last run are not evicted, so run once without a limit.
     let roomy = RetentionPolicy {
         raw_soft_cap_bytes: u64::MAX,
         ..policy.clone()
@@ -171,7 +172,8 @@ fn evicts(home: &Path) {
     let (retained, took) = timed(|| store.evict(&policy, QUIET, now()).unwrap());
     drop(store);
     println!(
-        "evicted to half   {} sessions, {:.1} MB freed, {:.1} MB in use (cap {:.1}), file {:.1} to {:.1} MB, {:.2} s",
+        "evicted to half   {} sessions, {:.1} MB freed, {:.1} MB in use (cap {:.1}), \
+         file {:.1} to {:.1} MB, {:.2} s",
         retained.sessions(),
         retained.freed as f64 / 1e6,
         retained.final_usage as f64 / 1e6,
@@ -188,7 +190,7 @@ fn now() -> Timestamp {
     Timestamp::from_second(4_000_000_000).unwrap()
 }
 
-/// Makes an encrypted store with nothing in it.
+/// Creates an empty encrypted store.
 fn encrypt(home: &Path, key: &Path) {
     drop(Store::open(home).unwrap());
     let place = KeyLocation::File(key.to_owned());
@@ -214,18 +216,19 @@ fn run_sweep(logs: &Path, home: &Path) -> SweepReport {
     capture::sweep(&store, &sources, &control, now()).unwrap()
 }
 
-/// Adds a prompt to some Claude Code log.
+/// Appends a prompt to a log of Claude Code.
 fn append_line(logs: &Path) {
     let path = files_below(&logs.join(".claude"))
         .into_iter()
         .next()
         .unwrap();
     let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
-    writeln!(
-        file,
-        r#"{{"type":"user","uuid":"bench","parentUuid":null,"sessionId":"bench","cwd":"/b","timestamp":"2026-01-05T09:00:00Z","message":{{"role":"user","content":"one more line"}}}}"#
-    )
-    .unwrap();
+    let entry = serde_json::json!({
+        "type": "user", "uuid": "bench", "parentUuid": null, "sessionId": "bench", "cwd": "/b",
+        "timestamp": "2026-01-05T09:00:00Z",
+        "message": {"role": "user", "content": "one more line"},
+    });
+    writeln!(file, "{entry}").unwrap();
 }
 
 /// Compares searches with the bare index: the same expression, rows only, best twenty. That of an

@@ -1,8 +1,8 @@
-//! What watching costs, and how soon a new line is found.
+//! Benchmarks `watch`: its idle cost, and how soon a new line is found.
 //!
 //!     cargo bench --bench watch -- [--files 20000] [--idle-seconds 60] [--lines 50]
 //!
-//! Makes many small logs, watches them, and measures the processor time of this process while
+//! Generates many small logs, watches them, and measures the processor time of this process while
 //! nothing happens (with the rescans that fall into it), that of one rescan, and then the time from
 //! writing a line to its being found by a search on another connection.
 
@@ -115,11 +115,12 @@ fn append(path: &Path, session: &str, text: &str) {
         .append(true)
         .open(path)
         .unwrap();
-    // One write, as the agents do it.
-    let line = format!(
-        r#"{{"type":"user","uuid":"{text}","parentUuid":null,"sessionId":"{session}","cwd":"/b","timestamp":"2026-01-05T09:00:00Z","message":{{"role":"user","content":"{text}"}}}}"#
-    ) + "\n";
-    file.write_all(line.as_bytes()).unwrap();
+    // Agents write each line with a single call.
+    let entry = serde_json::json!({
+        "type": "user", "uuid": text, "parentUuid": null, "sessionId": session, "cwd": "/b",
+        "timestamp": "2026-01-05T09:00:00Z", "message": {"role": "user", "content": text},
+    });
+    file.write_all(format!("{entry}\n").as_bytes()).unwrap();
 }
 
 fn idle_cost(idle: Duration) {

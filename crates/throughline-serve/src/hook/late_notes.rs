@@ -30,10 +30,7 @@ const COMPACTED_TOKENS_MIN: u64 = 20_000;
 
 /// Records a compaction after which this agent accepts no text.
 pub(super) fn record_compaction(home: &Path, event: &HookEvent) -> io::Result<()> {
-    let is_compaction = matches!(
-        event.kind,
-        HookKind::PreCompact | HookKind::PostCompact
-    );
+    let is_compaction = matches!(event.kind, HookKind::PreCompact | HookKind::PostCompact);
     let Some(session) = event.session.as_ref().filter(|_| {
         is_compaction
             && event.subagent.is_none()

@@ -211,8 +211,8 @@ fn remove_asking_session(hits: &mut Vec<RankedHit>, query: &str, now: Timestamp)
     };
     let is_this_call = |hit: &&RankedHit| {
         let tool = hit.hit.tool.as_deref().unwrap_or_default();
-        let calls_memory =
-            recall::utterance::is_memory_tool(tool) || recall::utterance::runs_memory_command(&hit.text);
+        let calls_memory = recall::utterance::is_memory_tool(tool)
+            || recall::utterance::runs_memory_command(&hit.text);
         hit.hit.kind == RecordKind::ToolUse
             && calls_memory
             && hit.text.to_lowercase().contains(&query)

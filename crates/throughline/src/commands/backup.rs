@@ -55,7 +55,7 @@ pub(crate) fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
     let backup = app
         .open_existing()?
         .backup(&args.file, overwrite, &mut |progress| {
-            show_progress(&bar, progress)
+            show_progress(&bar, progress);
         })?;
     bar.finish_and_clear();
     if args.json {
@@ -71,7 +71,8 @@ pub(crate) fn run(app: &App<'_>, args: &BackupArgs) -> anyhow::Result<Exit> {
     match backup.key {
         Some(key) => say!("The backup is encrypted with key {key}, which it does not contain."),
         None => say!(
-            "The backup is not encrypted and contains the redaction key; protect it like the store.",
+            "The backup is not encrypted and contains the redaction key; protect it like the \
+             store.",
         ),
     }
     Ok(Exit::Done)

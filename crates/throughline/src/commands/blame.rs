@@ -17,7 +17,7 @@ use crate::output::{self, Exit, say, time};
 ///
 /// Any suffix of the path selects the file, so worktrees and other clones are included.
 #[derive(Debug, clap::Args)]
-pub struct BlameArgs {
+pub(crate) struct BlameArgs {
     /// The file
     #[arg(value_name = "PATH")]
     path: String,
@@ -35,7 +35,7 @@ pub struct BlameArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &BlameArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &BlameArgs) -> anyhow::Result<Exit> {
     let store = app.open_for_query()?;
     let workspace = match &args.workspace {
         Some(part) => Some(app.find_workspace(&store, Some(part))?.key),
@@ -48,7 +48,7 @@ pub fn run(app: &App<'_>, args: &BlameArgs) -> anyhow::Result<Exit> {
 }
 
 /// Prints the answers to a question as JSON or as text, or says that there are none.
-pub fn print_answers<T: Serialize>(
+pub(crate) fn print_answers<T: Serialize>(
     as_json: bool,
     answers: &[T],
     none: &str,

@@ -29,7 +29,7 @@ use crate::output::{self, Exit, say};
 /// if it fails, the notes are extracted from the messages: requests and rules in the user's words,
 /// files, commands, failures. If nothing is compacted, says why.
 #[derive(Debug, clap::Args)]
-pub struct CompactArgs {
+pub(crate) struct CompactArgs {
     /// An agent's log file, or a session's id or a prefix of it
     #[arg(value_name = "FILE|SESSION")]
     target: String,
@@ -55,7 +55,7 @@ pub struct CompactArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Exit> {
     let enabled = app
         .environment
         .compaction

@@ -22,7 +22,7 @@ use crate::output::{self, Exit, say};
 /// Prints exactly the text that an agent would receive with this prompt. Prints nothing and exits
 /// with status 1 if memory has nothing relevant.
 #[derive(Debug, clap::Args)]
-pub struct ContextArgs {
+pub(crate) struct ContextArgs {
     /// The prompt; - reads it from standard input
     #[arg(value_name = "PROMPT", default_value = "-")]
     prompt: Vec<String>,
@@ -54,7 +54,7 @@ const PROMPT_BYTES_MAX: u64 = 16 << 20;
 /// The hits that are searched for sessions of other workspaces.
 const HINT_HITS: usize = 20;
 
-pub fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Exit> {
     let prompt = read_prompt(args)?;
     let store = app.open_for_query()?;
     let workspace = app.find_workspace(&store, args.workspace.as_deref())?;

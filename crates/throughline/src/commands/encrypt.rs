@@ -109,11 +109,12 @@ fn report_converted(converted: &ConversionReport) {
                 format_key_place(place)
             );
             say!(
-                "Keep a copy of the key on another machine; `throughline key --copy-to FILE` writes one.",
+                "Keep a copy of the key on another machine; `throughline key --copy-to FILE` \
+                 writes one.",
             );
             say!(
-                "Without the key the store cannot be read, and only the logs that the agents still have \
-                 can be ingested again.",
+                "Without the key the store cannot be read, and only the logs that the agents \
+                 still have can be ingested again.",
             );
             if let KeyLocation::File(path) = place {
                 say!(

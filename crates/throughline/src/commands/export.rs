@@ -24,7 +24,8 @@ pub(crate) struct ExportArgs {
     /// Write the archived log of this session, as its agent wrote it but without secrets
     ///
     /// This works even if the agent has deleted the log.
-    #[arg(long, value_name = "ID", conflicts_with_all = ["since", "workspace", "session", "without_logs"])]
+    #[arg(long, value_name = "ID")]
+    #[arg(conflicts_with_all = ["since", "workspace", "session", "without_logs"])]
     raw: Option<String>,
 
     /// Only from this time on, such as 2026-01-05, yesterday, 12h or 2w

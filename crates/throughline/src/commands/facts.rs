@@ -18,7 +18,7 @@ use crate::output::{self, Exit, error_with_hint, say, time};
 /// With --extract, asks the configured model for the facts of a session, as `ingest` and `watch` do
 /// when a session has ended.
 #[derive(Debug, clap::Args)]
-pub struct FactsArgs {
+pub(crate) struct FactsArgs {
     /// Only workspaces whose address or folder contains this
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
@@ -59,7 +59,7 @@ fn parse_fact_kind(name: &str) -> Result<FactKind, String> {
     })
 }
 
-pub fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if let Some(prefix) = &args.forget {
         let fact = pin::find_fact(&store, prefix)?;

@@ -13,7 +13,7 @@ use crate::output::{self, Exit, say, time};
 
 /// Show where an error occurred before, and what fixed it
 #[derive(Debug, clap::Args)]
-pub struct FixArgs {
+pub(crate) struct FixArgs {
     /// The error's text; - reads it from standard input
     #[arg(required = true, value_name = "ERROR")]
     error: Vec<String>,
@@ -34,7 +34,7 @@ pub struct FixArgs {
 /// A longer error is cut off here.
 const ERROR_BYTES_MAX: u64 = 1 << 20;
 
-pub fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
     let store = app.open_for_query()?;
     let error = if args.error == ["-"] {
         let mut bytes = Vec::new();

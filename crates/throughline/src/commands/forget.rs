@@ -56,7 +56,8 @@ pub(crate) struct ForgetArgs {
     list: bool,
 
     /// Allow a forgotten session or record to be ingested again
-    #[arg(long, value_name = "ID", conflicts_with_all = ["ids", "workspace", "query", "before", "list"])]
+    #[arg(long, value_name = "ID")]
+    #[arg(conflicts_with_all = ["ids", "workspace", "query", "before", "list"])]
     allow: Option<String>,
 
     /// Print the result as JSON
@@ -247,8 +248,8 @@ fn report_forgotten(app: &App<'_>, forgotten: &ForgetReport) -> anyhow::Result<E
     }
     if forgotten.traces == Traces::Waiting {
         return Err(error_with_hint(
-            "the records are deleted, but another process is still reading, so their bytes remain in \
-             the write-ahead log",
+            "the records are deleted, but another process is still reading, so their bytes remain \
+             in the write-ahead log",
             "stop that process (`throughline watch`?); the next command then erases them",
         ));
     }
@@ -297,7 +298,8 @@ fn lift_tombstone(store: &Store, args: &ForgetArgs, name: &str) -> anyhow::Resul
         LiftOutcome::Lifted(tombstone) => {
             let what = tombstone.kind.name();
             say!(
-                "The {what} can be ingested again; run `throughline ingest` if its agent still has it."
+                "The {what} can be ingested again; run `throughline ingest` if its agent still \
+                 has it."
             );
             Ok(Exit::Done)
         }

@@ -12,7 +12,7 @@ use crate::output::{Exit, time};
 
 /// Show how a command was run before, and whether it worked
 #[derive(Debug, clap::Args)]
-pub struct HowArgs {
+pub(crate) struct HowArgs {
     /// Words of the command, such as "cargo test"
     #[arg(required = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -30,7 +30,7 @@ pub struct HowArgs {
     json: bool,
 }
 
-pub fn run(app: &App<'_>, args: &HowArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &HowArgs) -> anyhow::Result<Exit> {
     let store = app.open_for_query()?;
     let words = args.command.join(" ");
     let ways = questions::how(&store, &words, args.workspace.as_deref(), args.limit)?;

@@ -193,8 +193,8 @@ impl IngestOutcome {
         }
         if self.sweep.discovered == 0 {
             say!(
-                "hint: no logs were found; `throughline doctor` lists the folders that were searched, \
-                and --root DIR searches another one",
+                "hint: no logs were found; `throughline doctor` lists the folders that were \
+                 searched, and --root DIR searches another one",
             );
         }
     }

@@ -178,8 +178,8 @@ fn integration_names() -> String {
 pub(crate) fn custom_home_note(app: &App<'_>) -> Option<String> {
     (app.home != app.environment.data_dir).then(|| {
         format!(
-            "The data folder is {}. Set THROUGHLINE_HOME to it in the environment of the agents, or \
-             their hooks use the default folder.",
+            "The data folder is {}. Set THROUGHLINE_HOME to it in the environment of the agents, \
+             or their hooks use the default folder.",
             app.home.display()
         )
     })
@@ -192,13 +192,15 @@ fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Exit> {
     say!("Wrote the plugin to {folder}. Install it with the commands of the agents:");
     for line in [
         format!(
-            "claude plugin marketplace add {folder} && claude plugin install throughline@throughline"
+            "claude plugin marketplace add {folder} && claude plugin install \
+             throughline@throughline"
         ),
         format!(
             "codex plugin marketplace add {folder} && codex plugin add throughline@throughline"
         ),
         format!(
-            "copilot plugin marketplace add {folder} && copilot plugin install throughline@throughline"
+            "copilot plugin marketplace add {folder} && copilot plugin install \
+             throughline@throughline"
         ),
         format!("gemini extensions install {folder}/gemini"),
         format!("cp {folder}/opencode/throughline.js ~/.config/opencode/plugin/"),

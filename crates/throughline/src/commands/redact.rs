@@ -150,8 +150,8 @@ fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
     }
     if rescan.traces == Traces::Waiting {
         return Err(error_with_hint(
-            "the texts are rewritten, but another process is still reading, so the old bytes remain in \
-             the write-ahead log",
+            "the texts are rewritten, but another process is still reading, so the old bytes \
+             remain in the write-ahead log",
             "stop that process (`throughline watch`?); the next command then erases them",
         ));
     }

@@ -95,7 +95,8 @@ fn print_restored(args: &RestoreArgs, restored: &RestoreResult, was_encrypted: b
     }
     if restored.redaction_key == RedactionKey::Other {
         say!(
-            "warning: the backup has no redaction key, so the same secret now gets a different placeholder",
+            "warning: the backup has no redaction key, so the same secret now gets a different \
+             placeholder",
         );
     }
     if was_encrypted && restored.key.is_none() {
@@ -122,8 +123,8 @@ fn print_tombstones(carried: &CarriedTombstones) {
     }
     if carried.unreadable {
         say!(
-            "warning: the previous store could not be read, so records that were forgotten after this \
-             backup may be back; forget them again with `throughline forget`",
+            "warning: the previous store could not be read, so records that were forgotten after \
+             this backup may be back; forget them again with `throughline forget`",
         );
     }
 }

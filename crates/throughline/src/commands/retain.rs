@@ -188,8 +188,8 @@ fn warnings(retained: &RetentionReport) -> Vec<String> {
     if retained.over_hard_cap_bytes > 0 {
         let over = format_bytes(retained.over_hard_cap_bytes);
         all.push(format!(
-            "the store exceeds raw_hard_cap_bytes by {over}: pinned sessions and sessions that were \
-             read since the last run are not removed"
+            "the store exceeds raw_hard_cap_bytes by {over}: pinned sessions and sessions that \
+             were read since the last run are not removed"
         ));
     }
     if retained.over_distilled_cap_bytes > 0 {

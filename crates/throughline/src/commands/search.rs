@@ -22,7 +22,7 @@ use crate::output::{Exit, print_json, say, time};
 /// for the shell as well: '"a phrase"'), -word must not occur, and word* matches all words that
 /// begin so.
 #[derive(Debug, clap::Args)]
-pub struct SearchArgs {
+pub(crate) struct SearchArgs {
     /// What to search for
     #[arg(required = true, value_name = "WORDS")]
     query: Vec<String>,
@@ -84,14 +84,14 @@ struct SearchFilterArgs {
 }
 
 /// Parses a record type on the command line.
-pub fn parse_record_kind(name: &str) -> Result<RecordKind, String> {
+pub(crate) fn parse_record_kind(name: &str) -> Result<RecordKind, String> {
     RecordKind::from_name(name).ok_or_else(|| {
         let known: Vec<_> = RecordKind::ALL.iter().map(|kind| kind.name()).collect();
         format!("unknown type; known types are {}", known.join(", "))
     })
 }
 
-pub fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
     let store = app.open_for_query()?;
     let filter = &args.filter;
     let session = match &filter.session {
@@ -189,7 +189,7 @@ fn query_text(args: &SearchArgs) -> String {
 }
 
 /// Rewrites `-docs` to `--not=docs`. No option of ours has a single dash and a word.
-pub fn rewrite_exclusion(argument: String) -> String {
+pub(crate) fn rewrite_exclusion(argument: String) -> String {
     let is_word = |word: &str| {
         word.len() > 1 && word.starts_with(|c: char| c.is_alphabetic()) && !word.starts_with("n=")
     };

@@ -51,7 +51,8 @@ pub(crate) struct ServeArgs {
     new_token: bool,
 
     /// Run as the background daemon that hooks and --detach start
-    #[arg(long, hide = true, conflicts_with_all = ["foreground", "detach", "stop", "status", "new_token"])]
+    #[arg(long, hide = true)]
+    #[arg(conflicts_with_all = ["foreground", "detach", "stop", "status", "new_token"])]
     background: bool,
 
     /// The port on loopback; 0 means none [default: `port` under [serve]]
@@ -129,7 +130,7 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         Ok(ExitReason::Stopped) => say!("Stopped."),
         Ok(ExitReason::Idle) => say!("Stopped after being idle."),
         Ok(ExitReason::Outdated) => {
-            say!("Stopped: the program or its configuration has changed.")
+            say!("Stopped: the program or its configuration has changed.");
         }
         Err(DaemonError::Running { home }) => {
             return Err(error_with_hint(
@@ -140,7 +141,8 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
         Err(error @ DaemonError::Listen { .. }) => {
             return Err(error_with_hint(
                 error.to_string(),
-                "the path of a socket must not exceed 100 bytes; choose a shorter folder with --home",
+                "the path of a socket must not exceed 100 bytes; choose a shorter folder with \
+                 --home",
             ));
         }
         Err(DaemonError::Store(error)) => return Err(error.into()),

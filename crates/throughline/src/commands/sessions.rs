@@ -13,7 +13,7 @@ use crate::output::{self, Exit, say, text, time};
 
 /// List sessions, latest first
 #[derive(Debug, clap::Args)]
-pub struct SessionsArgs {
+pub(crate) struct SessionsArgs {
     /// Only sessions of this agent
     #[arg(long, value_name = "NAME", value_parser = parse_flavor)]
     agent: Option<Flavor>,
@@ -48,7 +48,7 @@ pub struct SessionsArgs {
 }
 
 /// Prints the latest sessions, for `throughline` without arguments.
-pub fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
+pub(crate) fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
     let filter = SessionFilter {
         limit: 10,
         ..SessionFilter::default()
@@ -58,7 +58,7 @@ pub fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
     print_sessions(app, &sessions)
 }
 
-pub fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let filter = SessionFilter {
         flavor: args.agent,
@@ -138,7 +138,7 @@ fn outcome_text(session: &Session) -> String {
 }
 
 /// Returns a session's own id, shortened for a list.
-pub fn short_session_id(native: &str) -> String {
+pub(crate) fn short_session_id(native: &str) -> String {
     let dashes = native.bytes().filter(|byte| *byte == b'-').count();
     let is_uuid = native.len() == 36 && native.is_ascii() && dashes == 4;
     if is_uuid {
@@ -149,7 +149,7 @@ pub fn short_session_id(native: &str) -> String {
 }
 
 /// Returns the agent and the short id of a session.
-pub fn session_label(session: &SessionId) -> String {
+pub(crate) fn session_label(session: &SessionId) -> String {
     let agent = session.as_str().split(':').next().unwrap_or_default();
     format!(
         "{agent} {}",
@@ -158,7 +158,7 @@ pub fn session_label(session: &SessionId) -> String {
 }
 
 /// Formats a number of tokens, such as `12k`.
-pub fn format_tokens(tokens: u64) -> String {
+pub(crate) fn format_tokens(tokens: u64) -> String {
     match tokens {
         0 => "-".to_owned(),
         1..10_000 => tokens.to_string(),

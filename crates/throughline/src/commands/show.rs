@@ -13,7 +13,7 @@ use crate::output::{Exit, error_with_hint, time};
 
 /// Show one session, or one record
 #[derive(Debug, clap::Args)]
-pub struct ShowArgs {
+pub(crate) struct ShowArgs {
     /// A session's id or a prefix of it, or the id of a hit
     #[arg(value_name = "ID")]
     id: String,
@@ -30,7 +30,7 @@ pub struct ShowArgs {
 /// The lines of a tool result that are shown without --full.
 const LINES_SHOWN: usize = 12;
 
-pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
+pub(crate) fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if let Ok(id) = args.id.parse::<RecordId>()
         && let Some(record) = store.read_record(id)?
@@ -48,13 +48,13 @@ pub fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
 }
 
 /// Returns the session with an id or a unique prefix of it.
-pub fn find_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
+pub(crate) fn find_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
     let scope = AccessScope::unrestricted();
     requests::find::find_session(store, &scope, prefix).map_err(request_error)
 }
 
 /// Turns an error of a request into one that `main` reports with its hint.
-pub fn request_error(error: RequestError) -> anyhow::Error {
+pub(crate) fn request_error(error: RequestError) -> anyhow::Error {
     match error {
         RequestError::Store(error) => error.into(),
         error => error_with_hint(error.to_string(), error.hint().unwrap_or_default()),
@@ -118,7 +118,11 @@ fn print_session(
 }
 
 /// Returns when and why the text of a session was removed, as the end of a sentence.
-pub fn removal_note(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
+pub(crate) fn removal_note(
+    app: &App<'_>,
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<String> {
     Ok(match store.eviction_info(&session.id)? {
         Some(removal) => {
             let when = time::format_time(Some(removal.at), &app.environment.zone);
@@ -128,7 +132,11 @@ pub fn removal_note(app: &App<'_>, store: &Store, session: &Session) -> anyhow::
     })
 }
 
-pub fn session_heading(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<String> {
+pub(crate) fn session_heading(
+    app: &App<'_>,
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<String> {
     let zone = &app.environment.zone;
     let paint = TextStyle {
         color: app.environment.color,

@@ -151,7 +151,8 @@ fn report_declined(session: &SessionId, declined: SummaryError) -> anyhow::Resul
             "try again in a minute"
         }
         SummaryError::ModelUnavailable(_) => {
-            "use --embedded to write it without a model; `throughline usage --own` shows the spending"
+            "use --embedded to write it without a model; `throughline usage --own` shows the \
+             spending"
         }
         SummaryError::NoEdits { denied } => {
             for denied in denied {

@@ -49,7 +49,8 @@ pub(crate) fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
     let is_left = |agent: Flavor| !agents.iter().any(|it| it.flavor == agent);
     if is_left(Flavor::Grok) && plan.changes.iter().any(|change| change.path == settings) {
         plan.notes.push(
-            "Grok CLI ran the hooks of Claude Code; run `throughline install grok` to give it its own."
+            "Grok CLI ran the hooks of Claude Code; run `throughline install grok` to give it \
+             its own."
                 .to_owned(),
         );
     }

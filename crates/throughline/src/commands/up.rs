@@ -125,7 +125,7 @@ fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsRep
             }
             (true, false) => say!("Did not change {files}; run `throughline install` to do so."),
             (false, _) if agents.is_empty() => {
-                say!("Found no agent into which Throughline can be installed.")
+                say!("Found no agent into which Throughline can be installed.");
             }
             (false, _) => say!("Throughline is already installed."),
         }
@@ -148,11 +148,11 @@ fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsRep
 fn print_daemon(daemon: &DaemonStart) {
     match daemon {
         DaemonStart::Started => {
-            say!("The daemon is running; new log lines are read as they are written.")
+            say!("The daemon is running; new log lines are read as they are written.");
         }
         DaemonStart::Absent => say!("Run `throughline watch` to read logs as they are written."),
         DaemonStart::Failed(reason) => {
-            say!("warning: the daemon did not start: {reason}; everything works without it")
+            say!("warning: the daemon did not start: {reason}; everything works without it");
         }
     }
 }

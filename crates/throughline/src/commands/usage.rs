@@ -96,9 +96,13 @@ pub(crate) fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
     }
     let shown = &groups[..groups.len().min(args.limit)];
     if args.json {
+        let rows_json: Vec<_> = shown
+            .iter()
+            .map(|(name, group)| group_json(name.as_deref(), group))
+            .collect();
         output::print_json(&serde_json::json!({
             "by": args.by,
-            "groups": shown.iter().map(|(name, group)| group_json(name.as_deref(), group)).collect::<Vec<_>>(),
+            "groups": rows_json,
             "groups_left_out": groups.len() - shown.len(),
             "total": group_json(None, &total),
             "prices_as_of": prices.as_of,

@@ -60,7 +60,7 @@ pub(crate) fn format_diff(change: &ConfigFileChange, paint: TextStyle) -> String
                 }
                 (ChangeTag::Delete, _) => out += &diff_line('-', &mask_values(line), paint),
                 (ChangeTag::Insert, _) => {
-                    out += &diff_line('+', &truncate(line, LINE_CHARS_MAX), paint)
+                    out += &diff_line('+', &truncate(line, LINE_CHARS_MAX), paint);
                 }
             }
         }
@@ -131,7 +131,10 @@ mod tests {
     fn additions_are_shown_and_secrets_beside_them_are_masked() {
         insta::assert_snapshot!(shown(
             "{\n  \"token\": \"sk-secret\",\n  \"key\": \"sk-secret\"\n}\n",
-            "{\n  \"token\": \"sk-secret\",\n  \"key\": \"sk-secret\",\n  \"k\": {\n    \"a\": 1\n  }\n}\n",
+            concat!(
+                "{\n  \"token\": \"sk-secret\",\n  \"key\": \"sk-secret\",\n",
+                "  \"k\": {\n    \"a\": 1\n  }\n}\n"
+            ),
         ), @r#"
             line 2
                 "token": …
@@ -141,7 +144,8 @@ mod tests {
             +   }
               }
         "#);
-        insta::assert_snapshot!(shown("{\"t\":\"sk-secret\"}", "{\"t\":\"sk-secret\", \"k\": 1}"), @r#"
+        let one_line = shown("{\"t\":\"sk-secret\"}", "{\"t\":\"sk-secret\", \"k\": 1}");
+        insta::assert_snapshot!(one_line, @r#"
             line 1
             + … , "k": 1 …
         "#);

@@ -165,7 +165,7 @@ pub(crate) fn missing_members(
                 check(exists, format!("hooks.{event}"));
             }
             DesiredEntry::Server { list, .. } => {
-                check(root.get(list).is_some(), (*list).to_owned())
+                check(root.get(list).is_some(), (*list).to_owned());
             }
             DesiredEntry::Member { key, .. } => check(root.get(key).is_some(), (*key).to_owned()),
         }

@@ -95,8 +95,8 @@ pub(crate) fn plan_install(
                 // Entries of a program with another name would not be recognised: each install
                 // would add them again, and uninstall would not remove them.
                 let error = anyhow::anyhow!(
-                    "this program is named {:?}, but its entries are recognised by the name `throughline`; \
-                     link it as `throughline` on PATH",
+                    "this program is named {:?}, but its entries are recognised by the name \
+                     `throughline`; link it as `throughline` on PATH",
                     program.command
                 );
                 plan.skip(target.agent, target.path, &error);

@@ -32,8 +32,8 @@ impl Program {
             (None, Some(this)) => Self {
                 command: this.display().to_string(),
                 reason:
-                    "throughline is not on PATH; add it and run this command again, so that the hooks \
-                      keep working when the program moves"
+                    "throughline is not on PATH; add it and run this command again, so that the \
+                     hooks keep working when the program moves"
                         .to_owned(),
             },
             (None, None) => Self {

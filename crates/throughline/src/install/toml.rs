@@ -191,8 +191,9 @@ mod tests {
     #[test]
     fn only_the_table_of_the_server_is_removed() {
         let after = add_server("a = 1\n", "throughline").unwrap();
+        let end = "X = \"1\"\n\n[zzz]\nb = 2\n";
         let edited = format!(
-            "# first\n{after}enabled = true # ours\n\n[mcp_servers.throughline.env]\nX = \"1\"\n\n[zzz]\nb = 2\n"
+            "# first\n{after}enabled = true # ours\n\n[mcp_servers.throughline.env]\n{end}"
         );
         assert_eq!(
             remove_server(&edited).unwrap(),

@@ -135,40 +135,43 @@ fn hint_for(error: &anyhow::Error) -> Option<String> {
         store::Error::InUse { .. } => {
             Some("wait for the other throughline process or stop it, then try again".to_owned())
         }
-        store::Error::UnsafeFolder { fix, .. } => Some(format!(
-            "run `{fix}`, or choose another folder with --home"
-        )),
-        store::Error::IsAnExport { path } => {
-            Some(format!(
+        store::Error::UnsafeFolder { fix, .. } => {
+            Some(format!("run `{fix}`, or choose another folder with --home"))
+        }
+        store::Error::IsAnExport { path } => Some(format!(
             "use `throughline import {}` instead",
             path.display()
-        ))
+        )),
+        store::Error::NotAFile { .. } => {
+            Some("give a file that `throughline backup` wrote".to_owned())
         }
-        store::Error::NotAFile { .. } => Some("give a file that `throughline backup` wrote".to_owned()),
         store::Error::ForeignSchema { .. } => Some(
-            "it was changed after `throughline backup` wrote it, or was not written by it; the store \
-             was not changed"
+            "it was changed after `throughline backup` wrote it, or was not written by it; the \
+             store was not changed"
                 .to_owned(),
         ),
         store::Error::AlreadyExists { .. } => Some("choose another file".to_owned()),
         store::Error::InvalidFile { .. } => Some("the store was not changed".to_owned()),
         store::Error::Encryption(error) => hint_for_key(error),
         cause if cause.is_corrupt() => Some(
-            "run `throughline doctor --repair`; it recovers what can be read and keeps the damaged file"
+            "run `throughline doctor --repair`; it recovers what can be read and keeps the \
+             damaged file"
                 .to_owned(),
         ),
         cause if cause.is_disk_full() => {
             Some("no stored data was lost; free some space and run the command again".to_owned())
         }
         cause if cause.is_disk_failure() => Some(
-            "the disk failed, or a quota or limit was reached; no stored data was lost. Resolve that \
-             and run the command again"
+            "the disk failed, or a quota or limit was reached; no stored data was lost. Resolve \
+             that and run the command again"
                 .to_owned(),
         ),
         cause if cause.is_read_only() => {
             Some("check the owner and the permissions of the folder and the files in it".to_owned())
         }
-        store::Error::Io { .. } => Some("check the owner and the permissions of the folder".to_owned()),
+        store::Error::Io { .. } => {
+            Some("check the owner and the permissions of the folder".to_owned())
+        }
         _ => None,
     }
 }
@@ -180,8 +183,8 @@ fn hint_for_key(error: &store::encryption::EncryptionError) -> Option<String> {
             "build Throughline with the feature `encryption`; see docs/design/encryption.md"
         }
         EncryptionError::NoKey { .. } => {
-            "run `throughline key --take-from FILE` with a copy of the key; without a copy, move the \
-             store away and run `throughline ingest` to read the agents' logs again"
+            "run `throughline key --take-from FILE` with a copy of the key; without a copy, move \
+             the store away and run `throughline ingest` to read the agents' logs again"
         }
         EncryptionError::WrongKey { .. } => "nothing was changed; give the file with the right key",
         EncryptionError::KeyFile { .. } => {

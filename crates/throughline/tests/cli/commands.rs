@@ -1,4 +1,4 @@
-//! What each command shows, with sound and unsound input.
+//! The output of each command, with valid and invalid input.
 
 use insta::assert_snapshot;
 
@@ -23,7 +23,7 @@ fn ingest_says_what_it_did() {
     assert_snapshot!("ingest_one_agent", without_usage(&other.shown()));
 }
 
-/// Takes out how many bytes are in use, which depends on how writes fell together.
+/// Masks the number of bytes in use, which depends on how writes were grouped.
 fn without_usage(text: &str) -> String {
     let without = |line: &str| -> String {
         let line = match line.split_once(" in use") {
@@ -161,7 +161,7 @@ fn sessions_and_show() {
     assert_snapshot!("show_record", env.run(&["show", record]).shown());
 }
 
-/// Hides how large the store is: that differs with every change of its form.
+/// Masks the size of the store, which differs with every change of its format.
 fn without_size(text: &str) -> String {
     let Some((before, after)) = text.split_once(" kB on disk") else {
         return text.to_owned();
@@ -246,7 +246,7 @@ fn a_deleted_log_comes_back_without_its_secrets() {
         !raw.contains("hunter2") && raw.contains("[redacted:"),
         "{raw}"
     );
-    // But for the marks it is what it was, line by line.
+    // Apart from the placeholders the log is unchanged, line by line.
     let kinds = |text: &str| -> Vec<(String, String)> {
         let lines = text
             .lines()

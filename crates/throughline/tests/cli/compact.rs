@@ -8,7 +8,10 @@ use crate::env::{CommandOutput, TestEnv, repository};
 
 /// A log with requests, a rule, changes and a failure.
 fn log() -> String {
-    let file = "fixtures/claude/generated/inventory/-home-dev-proj/4c5420d7-85c7-46b9-b34d-eaf1c42847fd.jsonl";
+    let file = concat!(
+        "fixtures/claude/generated/inventory/-home-dev-proj/",
+        "4c5420d7-85c7-46b9-b34d-eaf1c42847fd.jsonl"
+    );
     repository().join(file).display().to_string()
 }
 
@@ -22,7 +25,7 @@ fn a_log_becomes_notes_and_its_end() {
     let env = TestEnv::new();
     let ran = env.run(&["compact", &log()]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
-    // The notes name the log, so their size depends on where it lies.
+    // The notes contain the path of the log, so their size depends on it.
     let is_sized = |line: &&str| line.starts_with("notes ") || line.starts_with("after ");
     let shown = ran.shown();
     let shown: Vec<_> = shown.lines().filter(|line| !is_sized(line)).collect();
@@ -86,8 +89,8 @@ fn what_cannot_be_compacted_says_why() {
     [2]
     ");
     assert_snapshot!(env.run(&["compact", "nothing"]).shown(), @r"
-    error: there is no memory in $HOME/memory yet
-    hint: run `throughline ingest` first
+    error: there is no store in $HOME/memory
+    hint: run `throughline ingest` to create it
     [2]
     ");
 }
@@ -139,26 +142,15 @@ fn a_session_is_compacted_from_its_log_and_never_from_memory() {
     ");
 }
 
-pub const TOLD: &str = "# Title\nThe inventory\n# Current state\nIt is sorted by name now.\n# Task\nSort it.\n\
-    # Files and functions\n# Commands and workflow\n# Errors and corrections\n# System documentation\n\
-    # Learnings\n# Key results\n# Worklog\n";
+pub const TOLD: &str = "# Title\nThe inventory\n# Current state\nIt is sorted by name now.\n\
+    # Task\nSort it.\n# Files and functions\n# Commands and workflow\n# Errors and corrections\n\
+    # System documentation\n# Learnings\n# Key results\n# Worklog\n";
 
 /// Runs with a model on loopback that follows a script.
 fn with_model(env: &TestEnv, script: Vec<Act>, args: &[&str]) -> (CommandOutput, usize) {
     let server = ModelServer::start(script);
-    let config = format!(
-        "[model]\nprovider = \"anthropic\"\nbase_url = \"{}\"\nmodel = \"claude-haiku-4-5\"\nkey_env = \"TEST_KEY\"\n",
-        server.url()
-    );
-    std::fs::create_dir_all(env.home().join("memory")).unwrap();
-    std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
-    let mut command = env.command(args);
-    let output = command.env("TEST_KEY", "not-a-real-key").output().unwrap();
-    let ran = CommandOutput {
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        code: output.status.code(),
-    };
+    env.configure_model(&server, "");
+    let ran = env.run_with_key(args, "not-a-real-key");
     (ran, server.got().len())
 }
 
@@ -198,7 +190,7 @@ fn a_model_that_fails_keeps_nobody_from_compacting() {
         "{}",
         ran.stderr
     );
-    // Nor does a key that is not there.
+    // A missing API key does not fail either.
     let ran = env.run(&["compact", &log(), "--json"]);
     let value = json(&ran);
     assert_eq!(value["event"], "compaction.full");

@@ -1,4 +1,4 @@
-//! Ends that nobody asked for: a sweep killed at any point, Ctrl-C, two sweeps at once.
+//! Interrupted sweeps: killed at any point, stopped by Ctrl-C, and two at the same time.
 
 #![expect(clippy::disallowed_methods, reason = "tests start and kill processes")]
 
@@ -10,7 +10,7 @@ use testkit::corpus::{self, Options};
 
 use crate::env::TestEnv;
 
-/// How often a sweep is killed. `THROUGHLINE_KILLS` asks for more.
+/// How often a sweep is killed; `THROUGHLINE_KILLS` overrides it.
 const KILLS: u32 = 12;
 
 struct Crashing {
@@ -58,7 +58,7 @@ impl Crashing {
     }
 }
 
-/// What goes by age depends on who came first; these tests are about what is read.
+/// Disables removal by age, which depends on the order of sweeps.
 pub fn keep_whatever_age(home: &Path) {
     std::fs::create_dir_all(home).unwrap();
     let config = "[retention]\nraw_max_age_days = 0";
@@ -112,7 +112,7 @@ fn ctrl_c_stops_soon_and_loses_nothing() {
             .success()
     );
     let code = child.wait().unwrap().code();
-    // It may have been done already; before it listens, a signal ends it as any other program.
+    // The sweep may be done already; before the handler is set, a signal kills it.
     assert!(matches!(code, Some(130 | 0) | None), "{code:?}");
     assert!(crashing.ingest().status().unwrap().success());
     let undisturbed = Crashing::new(60);
@@ -157,7 +157,8 @@ fn sweeps_of_many_roots_fill_one_store() {
     assert!(health.is_sound(), "{health:?}");
     assert_eq!(health.records, records);
     println!(
-        "soak: sweeps at once | {sweeps} of different logs, {records} records | none dropped, none refused"
+        "soak: sweeps at once | {sweeps} of different logs, {records} records | none dropped, \
+         none refused"
     );
 }
 

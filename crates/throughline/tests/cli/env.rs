@@ -1,15 +1,17 @@
-//! A machine for one test: own home, fixed clock, no colour, no network.
+//! The environment of one test: its own home, a fixed clock, no colors, no network.
 
 #![expect(clippy::disallowed_methods, reason = "tests start the binary")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use testkit::model_server::ModelServer;
+
 pub struct TestEnv {
     dir: tempfile::TempDir,
 }
 
-/// What a run printed and how it ended.
+/// The output and the exit code of a command.
 pub struct CommandOutput {
     pub stdout: String,
     pub stderr: String,
@@ -34,7 +36,7 @@ impl TestEnv {
         Self { dir }
     }
 
-    /// A machine whose user has used the agents of the bundled samples.
+    /// An environment into which the sample sessions are ingested.
     pub fn with_samples() -> Self {
         let env = Self::new();
         env.run(&["ingest", "--root", &samples().display().to_string()]);
@@ -53,7 +55,7 @@ impl TestEnv {
             .env("HOME", self.home())
             .env("THROUGHLINE_HOME", self.home().join("memory"))
             .env("THROUGHLINE_NOW", "2026-11-16T09:00:00Z")
-            // Tests that are about it start it themselves.
+            // Tests of the daemon start it themselves.
             .env("THROUGHLINE_DAEMON", "off")
             .env("TZ", "UTC");
         command
@@ -76,7 +78,7 @@ impl TestEnv {
         let input = input.to_vec();
         let feeding = std::thread::spawn(move || stdin.write_all(&input));
         let output = child.wait_with_output().unwrap();
-        // A command that does not read its input leaves the pipe broken.
+        // The write fails if the command does not read its input.
         let _unread = feeding.join().unwrap();
         CommandOutput {
             stdout: self.mask_paths(&output.stdout),
@@ -85,7 +87,27 @@ impl TestEnv {
         }
     }
 
-    /// Replaces what differs from machine to machine.
+    /// Configures a model on loopback, with more lines for its section.
+    pub fn configure_model(&self, server: &ModelServer, more: &str) {
+        let config = format!(
+            "[model]\nprovider = \"anthropic\"\nbase_url = \"{}\"\nmodel = \"claude-haiku-4-5\"\n\
+             key_env = \"TEST_KEY\"\n{more}\n",
+            server.url()
+        );
+        std::fs::write(self.home().join("memory/config.toml"), config).unwrap();
+    }
+
+    /// Runs a command with the API key of the configured model.
+    pub fn run_with_key(&self, args: &[&str], key: &str) -> CommandOutput {
+        let output = self.command(args).env("TEST_KEY", key).output().unwrap();
+        CommandOutput {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code: output.status.code(),
+        }
+    }
+
+    /// Masks paths that differ between machines.
     pub fn mask_paths(&self, bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes)
             .replace(&self.home().display().to_string(), "$HOME")
@@ -94,7 +116,7 @@ impl TestEnv {
 }
 
 impl CommandOutput {
-    /// Everything a person would see.
+    /// Returns everything that a user would see.
     pub fn shown(&self) -> String {
         format!(
             "{}{}[{}]",
@@ -105,7 +127,7 @@ impl CommandOutput {
     }
 }
 
-/// Returns the program under test: the one that Cargo built, or another one that is to be tested.
+/// Returns the program under test: the one that Cargo built, or that of the environment variable.
 fn program() -> PathBuf {
     std::env::var_os("THROUGHLINE_TEST_PROGRAM").map_or_else(
         || PathBuf::from(env!("CARGO_BIN_EXE_throughline")),

@@ -6,7 +6,7 @@ use crate::env::TestEnv;
 
 const PROJ: &str = "/home/dev/proj";
 
-/// Returns the id that a command said.
+/// Returns the id that a command printed.
 fn id_in(text: &str) -> String {
     let is_id = |word: &&str| word.len() >= 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
@@ -94,7 +94,7 @@ fn pins_come_and_go() {
     env.run(&["pin", "releases go out on Tuesdays", "--workspace", PROJ]);
     let listed = env.run(&["facts", "--kind", "note"]);
     assert_snapshot!("pins", listed.shown());
-    // Every session is shown a pin once, whatever it asks.
+    // A pin is shown once to every session, whatever its prompts are.
     let asked = ["context", "rename the customer struct", "--workspace", PROJ];
     assert_snapshot!("pins_context", env.run(&asked).shown());
     let id = id_in(&pinned.stderr);
@@ -117,7 +117,7 @@ fn what_a_prompt_gets() {
     assert_snapshot!("context_explain", context(&["--explain"]).shown());
     let json: serde_json::Value = serde_json::from_str(&context(&["--json"]).stdout).unwrap();
     assert!(json["answer"]["inject"]["tokens"].as_u64().unwrap() <= 800);
-    // Shown once, it is not shown to the same session again.
+    // It is not shown to the same session again.
     assert_eq!(context(&["--session", "young", "--record"]).code, Some(0));
     let again = context(&["--session", "young"]);
     assert!(

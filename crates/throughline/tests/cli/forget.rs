@@ -63,16 +63,22 @@ impl Machine {
             "a second talk about plumhaven",
         );
         machine.write("projects/-work-proj/22222222-bbbb.jsonl", &other);
-        // The same words twice, as Codex tells them.
+        // Codex CLI logs every message twice.
         let said = "look after the kelpwright please";
         let text = [
             codex(
                 "session_meta",
-                &serde_json::json!({"id": "33333333-cccc", "timestamp": "2026-01-06T09:00:00.000Z", "cwd": "/work/sea", "originator": "codex_cli_rs", "cli_version": "0.98.0"}),
+                &serde_json::json!({
+                    "id": "33333333-cccc", "timestamp": "2026-01-06T09:00:00.000Z",
+                    "cwd": "/work/sea", "originator": "codex_cli_rs", "cli_version": "0.98.0",
+                }),
             ),
             codex(
                 "response_item",
-                &serde_json::json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": said}]}),
+                &serde_json::json!({
+                    "type": "message", "role": "user",
+                    "content": [{"type": "input_text", "text": said}],
+                }),
             ),
             codex(
                 "event_msg",
@@ -80,7 +86,10 @@ impl Machine {
             ),
             codex(
                 "response_item",
-                &serde_json::json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "the driftmoor is looked after"}]}),
+                &serde_json::json!({
+                    "type": "message", "role": "assistant",
+                    "content": [{"type": "output_text", "text": "the driftmoor is looked after"}],
+                }),
             ),
         ];
         machine.write(
@@ -107,12 +116,12 @@ impl Machine {
         assert_eq!(ran.code, Some(0), "{}", ran.shown());
     }
 
-    /// Says whether a word is in a file of ours, or in a log that we would give back.
+    /// Returns whether a word is in one of our files or in an archived log.
     fn holds(&self, word: &str) -> bool {
         let memory = self.env.home().join("memory");
         let in_bytes = files(&memory).iter().any(|file| {
             let bytes = std::fs::read(file).unwrap().to_ascii_lowercase();
-            // The index shares the beginnings of neighbouring words.
+            // The index stores common prefixes of neighboring words once.
             let tail = &word.as_bytes()[3..];
             bytes.windows(tail.len()).any(|window| window == tail)
         });

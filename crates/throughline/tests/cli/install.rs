@@ -1,6 +1,6 @@
-//! Telling the agents, and undoing it: on copies of configuration files, with the binary.
+//! `install` and `uninstall` on copies of real configuration files.
 
-#![expect(clippy::disallowed_methods, reason = "asks Node what a plugin does")]
+#![expect(clippy::disallowed_methods, reason = "runs plugins in Node")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::env::{TestEnv, repository};
 
-/// A machine with one of the homes of `fixtures/config`.
+/// A copy of one of the home folders in `fixtures/config`.
 fn machine(home: &str) -> TestEnv {
     let env = TestEnv::new();
     copy(&repository().join("fixtures/config").join(home), env.home());
@@ -30,7 +30,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Returns every file and folder of the home but for memory's own.
+/// Returns all files and folders of the home except the data folder.
 fn tree(env: &TestEnv) -> BTreeMap<String, Option<Vec<u8>>> {
     let mut tree = BTreeMap::new();
     let mut folders = vec![env.home().to_owned()];
@@ -160,7 +160,7 @@ fn the_name_is_written_where_it_is_on_path() {
         .unwrap();
     let said = String::from_utf8_lossy(&status.stderr).into_owned();
     assert!(
-        said.contains("They start `throughline hook`: it is on PATH."),
+        said.contains("They will run `throughline hook`: found on PATH."),
         "{said}"
     );
     assert!(said.contains("/hooks"), "{said}");
@@ -172,7 +172,7 @@ fn the_name_is_written_where_it_is_on_path() {
 fn grok_is_not_told_twice() {
     let env = machine("bare");
     let said = succeeds(&env, &["install", "claude", "grok", "--yes"]);
-    assert!(said.contains("not written twice"), "{said}");
+    assert!(said.contains("so it gets none of its own"), "{said}");
     assert!(!env.home().join(".grok/hooks").exists());
     let said = succeeds(&env, &["uninstall", "claude", "--yes"]);
     assert!(said.contains("throughline install grok"), "{said}");
@@ -209,7 +209,7 @@ fn what_the_user_changed_meanwhile_stays() {
     let env = machine("plain");
     let original = json(&env, ".claude.json");
     succeeds(&env, &["install", "--yes"]);
-    // The agent rewrites its own state; a person edits the rest.
+    // The agent rewrites its state file; the user edits the others.
     let path = env.home().join(".claude.json");
     let mut state = json(&env, ".claude.json");
     state["numStartups"] = 213.into();
@@ -244,10 +244,14 @@ fn what_cannot_be_read_is_named_and_left_alone() {
     let state = read(&env, ".claude.json");
     let ran = env.run(&["install", "claude", "codex", "--yes"]);
     assert_eq!(ran.code, Some(2), "{}", ran.shown());
-    let why = "$HOME/.claude/settings.json is left as it is: line 3: a comma is missing";
+    let why = "$HOME/.claude/settings.json was not changed: line 3: expected a comma";
     assert!(ran.stderr.contains(why), "{}", ran.stderr);
     assert_eq!(read(&env, ".claude/settings.json"), broken);
-    assert_eq!(read(&env, ".claude.json"), state, "half an agent is no use");
+    assert_eq!(
+        read(&env, ".claude.json"),
+        state,
+        "nothing is installed in part"
+    );
     assert!(read(&env, ".codex/config.toml").contains("mcp_servers.throughline"));
 }
 
@@ -316,7 +320,7 @@ fn uninstall_cleans_up_beside_a_plugin_even_what_nobody_remembers() {
     fs::remove_file(env.home().join("memory/installed.json")).unwrap();
     let said = succeeds(&env, &["uninstall", "--yes"]);
     assert!(
-        said.contains("`claude plugin uninstall throughline@throughline` takes it out"),
+        said.contains("remove it with `claude plugin uninstall throughline@throughline`"),
         "{said}"
     );
     let left = read(&env, ".claude/settings.json");
@@ -342,7 +346,7 @@ fn a_program_by_another_name_changes_nothing_and_says_why() {
     let said = String::from_utf8_lossy(&ran.stderr);
     assert_eq!(ran.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("entries are known by the name `throughline`"),
+        said.contains("entries are recognised by the name `throughline`"),
         "{said}"
     );
     assert!(!env.home().join(".claude/settings.json").exists());
@@ -354,7 +358,7 @@ fn agents_that_cannot_be_told_are_named() {
     let ran = env.run(&["install", "aider"]);
     assert_eq!(ran.code, Some(2));
     assert!(
-        ran.stderr.contains("Aider cannot be told"),
+        ran.stderr.contains("cannot be installed into Aider"),
         "{}",
         ran.stderr
     );
@@ -395,7 +399,7 @@ fn doctor_says_where_we_are_installed() {
     succeeds(&env, &["install", "codex", "--yes"]);
     let said = env.run(&["doctor"]).stdout;
     assert!(
-        said.contains("told in $HOME/.codex/hooks.json, $HOME/.codex/config.toml"),
+        said.contains("installed in $HOME/.codex/hooks.json, $HOME/.codex/config.toml"),
         "{said}"
     );
     let report: Value = serde_json::from_str(&env.run(&["doctor", "--json"]).stdout).unwrap();
@@ -423,7 +427,7 @@ fn up_does_everything_once() {
     let installed = tree(&env);
     let again = succeeds(&env, &["up", "--yes", "--no-daemon"]);
     assert!(
-        again.contains("Ingested 0 records") && again.contains("The agents know"),
+        again.contains("Ingested 0 records") && again.contains("already installed"),
         "{again}"
     );
     assert_eq!(installed, tree(&env));
@@ -438,10 +442,7 @@ fn up_changes_no_agent_unasked() {
     let env = machine("plain");
     let before = tree(&env);
     let said = succeeds(&env, &["up", "--no-daemon"]);
-    assert!(
-        said.contains("`throughline install` changes them"),
-        "{said}"
-    );
+    assert!(said.contains("run `throughline install`"), "{said}");
     assert!(said.contains("throughline up --sample"), "{said}");
     assert_eq!(before, tree(&env));
 }
@@ -451,7 +452,7 @@ fn up_shows_samples_in_a_memory_of_their_own() {
     let env = machine("plain");
     let before = env.run(&["sessions"]).code;
     let said = succeeds(&env, &["up", "--sample"]);
-    assert!(said.contains("These are samples"), "{said}");
+    assert!(said.contains("These are sample sessions"), "{said}");
     assert_eq!(env.run(&["sessions"]).code, before);
     let home = env.home().join("memory-sample");
     let home = home.to_str().unwrap();
@@ -472,7 +473,7 @@ fn up_starts_the_daemon_where_there_is_one() {
     succeeds(&env, &["serve", "--stop"]);
 }
 
-/// Calls every hook of opencode's plugin, with what it would get, and prints what came of it.
+/// Calls every hook of the opencode plugin and prints the results.
 const CALLER: &str = r#"
 import { Throughline } from "./throughline.mjs";
 const hooks = await Throughline({ directory: "/project" });
@@ -489,7 +490,7 @@ await hooks["chat.message"](undefined, undefined);
 console.log(JSON.stringify({ parts: parts.map((part) => part.text), system, context }));
 "#;
 
-/// Runs opencode's plugin in Node, if there is one, with this in the place of `throughline`.
+/// Runs the opencode plugin in Node, if available, with this script as `throughline`.
 #[cfg(unix)]
 fn shim(env: &TestEnv, script: &str) -> Option<Value> {
     shim_called(env, script, CALLER)
@@ -523,7 +524,7 @@ fn shim_called(env: &TestEnv, script: &str, caller: &str) -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// Lets a session be compacted twice, a title be asked for, and a subagent run.
+/// Compacts a session twice, requests a title, and runs a subagent.
 const COMPACTED: &str = r#"
 import { Throughline } from "./throughline.mjs";
 const hooks = await Throughline({ directory: "/project" });
@@ -643,7 +644,7 @@ fn the_plugin_of_opencode_is_silent_when_something_is_wrong() {
         let Some(said) = shim(&TestEnv::new(), script) else {
             return testkit::skip::skip("node", "there is no Node");
         };
-        // What was asked once is not asked again.
+        // The hook is called only once.
         assert_eq!(said, silent, "{script}");
     }
 }

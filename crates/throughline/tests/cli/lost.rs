@@ -16,7 +16,7 @@ fn json(ran: &CommandOutput) -> Value {
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
-/// Lays one of the samples where its agent would, and returns its path.
+/// Copies a sample to where its agent would write it, and returns its path.
 fn with_log(env: &TestEnv) -> PathBuf {
     let sample = testkit::files_below(&samples())
         .into_iter()
@@ -69,7 +69,7 @@ fn a_truncated_log_loses_neither_records_nor_digest() {
     assert!(listed.contains(&format!("{lost} not in log")), "{listed}");
     assert_eq!(env.run(&["export", "--raw", SESSION]).stdout, archived);
 
-    // Restored, the log holds everything again.
+    // The restored log contains everything again.
     fs::write(&path, whole).unwrap();
     let report = json(&env.run(&["ingest", "--json"]));
     assert_eq!(
@@ -79,7 +79,7 @@ fn a_truncated_log_loses_neither_records_nor_digest() {
     assert_eq!(session(&env)["records"], before["records"]);
 }
 
-/// Forgetting reaches the earlier versions of a log too.
+/// Forgetting also erases the earlier versions of a log.
 #[test]
 fn a_lost_record_can_be_forgotten_and_moved() {
     let env = TestEnv::new();
@@ -147,7 +147,7 @@ fn a_record_that_its_log_lost_ranks_below_the_rest() {
     assert_eq!(sessions(), both(("claude:a", true), ("claude:b", true)));
     fs::write(&first, prompt("a", 1, "never mind")).unwrap();
     let told = env.run(&["ingest"]).stderr;
-    let lost = "1 record is no longer in its source; kept.";
+    let lost = "Kept 1 record that is no longer in its log.";
     assert!(told.contains(lost), "{told}");
     assert_eq!(sessions(), both(("claude:b", true), ("claude:a", false)));
     let shown = env.run(&["search", "quuxifier"]).stdout;

@@ -1,4 +1,4 @@
-//! The binary as people run it, each test in a home of its own.
+//! Tests of the binary. Each test has its own home folder.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! `throughline mcp` as agents speak to it: raw JSON-RPC in each of the protocol's revisions.
+//! `throughline mcp`: raw JSON-RPC in each revision of the protocol.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -12,7 +12,7 @@ use crate::env::TestEnv;
 const HANDSHAKE: [&str; 2] = ["2025-06-18", "2025-11-25"];
 const INLINE: &str = "2026-07-28";
 
-/// An agent's side of the conversation.
+/// An MCP client.
 struct Agent {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -71,7 +71,7 @@ impl Agent {
         answer
     }
 
-    /// Calls a tool, and checks that both forms of its answer say the same.
+    /// Calls a tool, and checks that the text and the JSON of its answer agree.
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.ask("tools/call", params);
@@ -83,7 +83,7 @@ impl Agent {
         said
     }
 
-    /// Calls a tool that refuses, and returns why.
+    /// Calls a tool that fails, and returns the error.
     fn refused(&mut self, tool: &str, arguments: &Value) -> String {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = self.ask("tools/call", params);
@@ -92,7 +92,7 @@ impl Agent {
         text.as_str().unwrap().to_owned()
     }
 
-    /// Closes the input, as agents do that leave.
+    /// Closes the input, as agents do on exit.
     fn leave(mut self) {
         self.stdin = None;
         assert!(self.child.wait().unwrap().success());
@@ -101,7 +101,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // It has ended by itself unless the test failed.
+        // The process has exited unless the test failed.
         let _ended = self.child.kill();
         let _status = self.child.wait();
     }

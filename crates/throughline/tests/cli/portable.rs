@@ -122,7 +122,8 @@ fn a_folder_that_others_can_write_to_is_refused() {
             ran.stderr
         );
     }
-    let payload = br#"{"hook_event_name":"UserPromptSubmit","session_id":"s","cwd":"/work","prompt":"why does the parser fail?"}"#;
+    let payload = br#"{"hook_event_name":"UserPromptSubmit","session_id":"s","cwd":"/work",
+        "prompt":"why does the parser fail?"}"#;
     let hook = env.run_with(&["hook", "--agent", "claude"], payload);
     assert_eq!((hook.code, hook.stderr.as_str()), (Some(0), ""));
     assert!(
@@ -142,7 +143,10 @@ fn messages_name_the_way_out_once() {
     let ran = env.run(&["backup", "/nonexistent/x"]);
     assert_eq!(
         ran.stderr,
-        "error: there is no folder /nonexistent\nhint: make it first, or name another file\n"
+        concat!(
+            "error: the folder /nonexistent does not exist\n",
+            "hint: create it, or choose another file\n"
+        )
     );
     let file = env.home().join("memory.jsonl").display().to_string();
     env.run(&["export", "--output", &file]);

@@ -1,4 +1,4 @@
-//! What must not be kept, as commands show it: exports, compactions, denied workspaces.
+//! Data that must not be stored or shown: withheld files, denied workspaces.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn call(n: usize, cwd: &str, tool: &str, input: &Value, output: &str) -> String 
         + &entry("user", &format!("r{n}"), cwd, &result)
 }
 
-/// A log whose first calls show what must not be kept, long enough to be compacted.
+/// A log whose first calls show withheld files, long enough to be compacted.
 fn log(cwd: &str) -> String {
     let read =
         |n, path: &str, text: &str| call(n, cwd, "Read", &json!({ "file_path": path }), text);
@@ -92,7 +92,7 @@ fn exports_show_no_withheld_file() {
     ] {
         check(&env.run(args), &gone, &["qzkept7wvxk", "[not kept: "]);
     }
-    // What an older version wrote comes in no other way.
+    // An export of an older version is filtered in the same way.
     let export = env.run(&["export"]).stdout;
     let leaky = export.replace(
         "[not kept: a file that holds credentials, 23 bytes]",
@@ -161,7 +161,7 @@ fn a_denied_workspace_is_neither_read_nor_imported_nor_stated() {
         &["hushhush", SESSION, "qzkept7wvxk"],
         &[],
     );
-    // What was captured before it was denied is found and forgotten.
+    // Sessions that were captured before can be found and forgotten.
     let args = [
         "--config",
         &config,

@@ -1,4 +1,4 @@
-//! Every command in the README is run here, so that it stays true.
+//! Runs every command in the README, so that it stays correct.
 
 #![expect(clippy::disallowed_methods, reason = "runs the README's own commands")]
 

@@ -1,4 +1,4 @@
-//! `throughline resume`, printed and run.
+//! `throughline resume`, with and without --exec.
 
 use insta::assert_snapshot;
 
@@ -79,7 +79,7 @@ fn exec_becomes_the_agent_in_its_folder() {
     assert_snapshot!("resume_exec", run(&["resume", PARENT, "--exec"]));
 }
 
-/// A machine with one session in a folder of that name, and a subagent's of it.
+/// A home folder with one session in a folder of that name, and a session of its subagent.
 fn with_session(folder: &str) -> TestEnv {
     let env = TestEnv::new();
     let line = |id: &str, sidechain: bool| {

@@ -1,4 +1,4 @@
-//! Digests, what is kept, and what remains when it goes.
+//! Digests and retention: what is kept, and what remains of removed sessions.
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -9,7 +9,7 @@ const CLAUDE: &str = "4c5420d7";
 const CODEX: &str = "01a1e083-3243";
 const GROK: &str = "01a1e07c-e626";
 
-/// A machine whose settings let every digested session go.
+/// A home folder whose settings remove every digested session.
 fn that_keeps_nothing() -> TestEnv {
     let env = TestEnv::with_samples();
     let config = "[retention]\nraw_soft_cap_bytes = 0";
@@ -90,7 +90,7 @@ fn what_went_is_still_found_by_title_and_digest() {
         shown.contains(hits[0]["session"].as_str().unwrap()),
         "{shown}"
     );
-    // A type asks for records, and there are none.
+    // With a record type only records are searched, and there are none.
     assert_eq!(
         env.run(&["search", "threshold", "--type", "summary"]).code,
         Some(1)
@@ -231,7 +231,7 @@ fn a_log_that_grows_gives_only_its_new_lines() {
     let config = "[retention]\nraw_soft_cap_bytes = 0";
     std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
     let ingest = || json(&env.run(&["ingest", "--json"]).stdout);
-    // What a sweep has read stays until the next run, however full the store is.
+    // Sessions of the last sweep are kept until the next run, however full the store is.
     let first = ingest();
     assert_eq!(first["retention"]["evicted"]["soft_cap"], 0);
     assert_eq!(ingest()["retention"]["evicted"]["soft_cap"], 1);
@@ -268,8 +268,9 @@ fn retain_says_what_it_did() {
     );
     let ran = env.run(&["retain"]);
     assert!(
-        ran.stderr
-            .contains("Removed the text of 8 sessions above the soft cap (their digests stay)."),
+        ran.stderr.contains(
+            "Removed the text of 8 sessions above the soft cap (their digests are kept)."
+        ),
         "{}",
         ran.shown()
     );

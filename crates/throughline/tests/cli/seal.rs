@@ -55,7 +55,7 @@ mod encrypted {
     use super::*;
     use std::path::PathBuf;
 
-    /// A key of the user's own making, so that its name is always the same.
+    /// Writes a fixed key, so that its id is always the same.
     fn key(env: &TestEnv, name: &str, byte: &str) -> String {
         use std::os::unix::fs::PermissionsExt;
         let path = env.home().join(name);
@@ -68,7 +68,7 @@ mod encrypted {
         env.home().join("memory/throughline.db")
     }
 
-    /// Waits until somebody who is watching has done what follows a sweep.
+    /// Runs `watch` until it has run the stages once.
     fn watch_once(env: &TestEnv) {
         use std::io::{BufRead, BufReader};
         let mut child = env
@@ -114,7 +114,7 @@ mod encrypted {
         let by_hand = sealed.run(&["summarize", "7a1c0e55", "--embedded"]);
         assert_eq!(by_hand.code, Some(2), "{}", by_hand.shown());
         assert!(
-            by_hand.stderr.contains("hint: --dry-run"),
+            by_hand.stderr.contains("hint: use --dry-run"),
             "{}",
             by_hand.shown()
         );
@@ -206,7 +206,7 @@ mod encrypted {
         assert_eq!(env.run(&["encrypt", "--key-file", &first]).code, Some(0));
     }
 
-    /// How often a conversion is killed. `THROUGHLINE_KILLS` asks for more.
+    /// How often a conversion is killed; `THROUGHLINE_KILLS` overrides it.
     const KILLS: u64 = 8;
 
     #[test]

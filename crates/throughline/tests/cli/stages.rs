@@ -1,4 +1,4 @@
-//! What follows a sweep: summaries, facts and digests, with and without a model.
+//! The stages after a sweep: summaries, facts and digests, with and without a model.
 
 use std::path::{Path, PathBuf};
 
@@ -23,9 +23,13 @@ pub fn live_log(env: &TestEnv, turns: usize) -> PathBuf {
 fn turn(number: usize) -> String {
     let line = |role: &str, content: Value, name: &str| {
         let line = json!({
-            "type": role, "uuid": format!("{name}{number}"), "parentUuid": null, "sessionId": SESSION,
+            "type": role, "uuid": format!("{name}{number}"), "parentUuid": null,
+            "sessionId": SESSION,
             "cwd": "/work/shop", "timestamp": format!("2026-11-16T08:{:02}:00Z", number.min(29)),
-            "message": {"id": format!("msg_{number}"), "role": role, "model": "claude-sonnet-5", "content": content},
+            "message": {
+                "id": format!("msg_{number}"), "role": role, "model": "claude-sonnet-5",
+                "content": content,
+            },
         });
         format!("{line}\n")
     };
@@ -36,24 +40,11 @@ fn turn(number: usize) -> String {
 }
 
 pub fn configure(env: &TestEnv, server: &ModelServer, more: &str) {
-    let config = format!(
-        "[model]\nprovider = \"anthropic\"\nbase_url = \"{}\"\nmodel = \"claude-haiku-4-5\"\nkey_env = \"TEST_KEY\"\n{more}\n",
-        server.url()
-    );
-    std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+    env.configure_model(server, more);
 }
 
 fn run(env: &TestEnv, args: &[&str]) -> CommandOutput {
-    let output = env
-        .command(args)
-        .env("TEST_KEY", "not-a-real-key")
-        .output()
-        .unwrap();
-    CommandOutput {
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        code: output.status.code(),
-    }
+    env.run_with_key(args, "not-a-real-key")
 }
 
 #[track_caller]
@@ -139,7 +130,7 @@ fn nobody_is_asked_who_is_switched_off_or_has_no_key() {
         .output();
     assert!(off.unwrap().status.success());
     live_log(&env, 32);
-    // The key is not there: that is said, and everything else is done.
+    // The API key is missing: that is reported, and everything else is done.
     let ran = env.run(&["ingest", "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     assert!(

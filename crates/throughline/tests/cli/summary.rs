@@ -1,4 +1,4 @@
-//! Running summaries: made by ingest, by hand, by a model, and by a model that is killed.
+//! Running summaries: written by ingest, by hand, by a model, and by a process that is killed.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use crate::env::{CommandOutput, TestEnv, samples};
 const SESSION: &str = "703ad6e2";
 const HINT: &str = "_How the parts of the system fit together_";
 
-/// A machine on which a sample's session has come half of its way, with a summary of that.
+/// A home folder in which half of a sample session is ingested and summarized.
 fn half_told() -> TestEnv {
     let env = TestEnv::new();
     tell(&env, 2);
@@ -22,7 +22,7 @@ fn half_told() -> TestEnv {
     env
 }
 
-/// Writes so much of the session's log (a whole, or a half) and reads it.
+/// Writes a part of the log (all of it, or a half) and ingests it.
 fn tell(env: &TestEnv, part: usize) {
     const LOG: &str = "projects/-home-dev-proj/703ad6e2-1d62-41f4-9458-d210f8be4c06.jsonl";
     let text = std::fs::read_to_string(samples().join("claude").join(LOG)).unwrap();
@@ -34,11 +34,7 @@ fn tell(env: &TestEnv, part: usize) {
 }
 
 fn configure(env: &TestEnv, server: &ModelServer, more: &str) {
-    let config = format!(
-        "[model]\nprovider = \"anthropic\"\nbase_url = \"{}\"\nmodel = \"claude-haiku-4-5\"\nkey_env = \"TEST_KEY\"\n{more}\n",
-        server.url()
-    );
-    std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+    env.configure_model(server, more);
 }
 
 fn command(env: &TestEnv, args: &[&str]) -> Command {
@@ -48,12 +44,7 @@ fn command(env: &TestEnv, args: &[&str]) -> Command {
 }
 
 fn run(env: &TestEnv, args: &[&str]) -> CommandOutput {
-    let output = command(env, args).output().unwrap();
-    CommandOutput {
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        code: output.status.code(),
-    }
+    env.run_with_key(args, "not-a-real-key-77")
 }
 
 fn path(env: &TestEnv) -> PathBuf {
@@ -116,7 +107,7 @@ fn a_model_writes_and_the_ledger_tells() {
     assert_eq!(own["calls"].as_array().unwrap().len(), 2);
     assert_eq!(own["calls"][0]["outcome"], "ok");
     assert!(own["today"]["cost_usd"].as_f64().unwrap() > 0.0);
-    // The key is in the requests and nowhere else.
+    // The API key is in the requests and nowhere else.
     assert!(
         server
             .got()
@@ -158,7 +149,7 @@ fn a_budget_and_a_switch_keep_models_from_being_asked() {
     assert_eq!(server.got().len(), 0);
     let doctor = run(&env, &["doctor"]).stdout;
     assert!(
-        doctor.contains("summarized by a model, to http://127.0.0.1"),
+        doctor.contains("sent to the model at http://127.0.0.1"),
         "{doctor}"
     );
 }
@@ -189,7 +180,7 @@ fn killed_half_way_the_old_summary_stays() {
             .starts_with("# Title")
     );
 
-    // The dead one's lease holds for a minute and no longer.
+    // The lease of the killed process expires after a minute.
     let busy = run(&env, &["summarize", SESSION, "--embedded"]);
     assert!(
         busy.stderr

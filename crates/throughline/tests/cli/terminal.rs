@@ -1,4 +1,4 @@
-//! Every command in a real terminal: a pseudo-terminal with colours, in the sizes people have.
+//! Every command in a pseudo-terminal with colors, in common sizes.
 //!
 //! The tests run the program that Cargo built for them. `THROUGHLINE_TEST_PROGRAM` names another
 //! one, by which the release build is tested too.
@@ -24,7 +24,7 @@ struct Case {
     has_same_lines: bool,
 }
 
-/// Commands that print the same lines wherever they print: all they may add is colour.
+/// Commands that print the same lines in a terminal as in a pipe, apart from colors.
 const SAME_LINES: &[&str] = &[
     "search threshold",
     "search nosuchword",
@@ -57,7 +57,6 @@ const SAME_LINES: &[&str] = &[
     "config --default",
     "completions bash",
     "forget --list",
-    "eval nosuchfolder",
     "--version",
 ];
 
@@ -75,10 +74,10 @@ const OTHER_LINES: &[&str] = &[
     "mcp",
     "hook",
     "watch",
-    // The help is wrapped at the width of the terminal.
+    // The help of commands is wrapped at the width of the terminal.
     "--help",
     "nosuchcommand",
-    // Ids of facts are made of their workspace, which is another folder in each home.
+    // The id of a fact depends on its workspace, which differs between the homes.
     "prefer Use_tabs",
     "remember The_port_is_8123",
     "pin The_port_is_8123",
@@ -96,13 +95,12 @@ fn cases() -> impl Iterator<Item = Case> {
 #[test]
 fn every_command_has_a_case() {
     let help = TestEnv::new().run(&["--help"]).stdout;
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let mut tested: BTreeSet<_> = cases().map(|case| case.line.split(' ').next()).collect();
-    tested.insert(Some("help"));
+    let lines = help.lines().take_while(|line| *line != "Options:");
+    let entries = lines.filter_map(|line| line.strip_prefix("  ")?.split_once("  "));
+    let tested: BTreeSet<_> = cases().map(|case| case.line.split(' ').next()).collect();
     let mut count = 0;
-    for line in commands.take_while(|line| !line.is_empty()) {
-        let name = line.split_whitespace().next();
-        assert!(tested.contains(&name), "no terminal test runs {line}");
+    for name in entries.flat_map(|(names, _)| names.split(", ")) {
+        assert!(tested.contains(&Some(name)), "no terminal test runs {name}");
         count += 1;
     }
     assert!(count > 30, "the help lists its commands: {help}");
@@ -188,10 +186,10 @@ fn run_in_terminal(
         .stdout(Stdio::from(side.try_clone().unwrap()))
         .stderr(Stdio::from(side));
     let mut child = command.spawn().unwrap();
-    // The terminal ends when nobody holds its other side.
+    // The terminal closes when no process holds its other side.
     drop(command);
     let mut master = File::from(master);
-    // Declines whatever is asked, then ends the input.
+    // Answers every question with no, then closes the input.
     master.write_all(b"n\n\x04\x04").unwrap();
     let shown = read_until_closed(&mut master, &mut child, arguments.first() == Some(&"watch"));
     let status = child.wait().unwrap();
@@ -202,8 +200,7 @@ fn run_in_terminal(
     shown
 }
 
-/// Reads all that the terminal is sent. A program that does not end by itself is interrupted once
-/// it has printed something.
+/// Reads the output. A program that does not exit is interrupted once it has printed something.
 fn read_until_closed(master: &mut File, child: &mut Child, is_endless: bool) -> String {
     let mut bytes = Vec::new();
     let mut chunk = [0; 4096];
@@ -221,7 +218,7 @@ fn read_until_closed(master: &mut File, child: &mut Child, is_endless: bool) -> 
     String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
 }
 
-/// Removes colour codes, and nothing else that a terminal obeys.
+/// Removes color codes, and no other control sequences.
 fn without_colours(text: &str) -> String {
     let mut parts = text.split("\x1b[");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -235,7 +232,7 @@ fn without_colours(text: &str) -> String {
     plain
 }
 
-/// Names from outside must not reach the terminal as commands to it, whichever command prints them.
+/// Control characters in names must not reach the terminal, whichever command prints them.
 #[test]
 fn hostile_names_are_printed_harmlessly() {
     let env = TestEnv::new();

@@ -1,13 +1,13 @@
-//! The shape of the workspace, kept.
+//! Checks the dependencies between crates.
 
-#![expect(clippy::disallowed_methods, reason = "asks cargo for the crates")]
+#![expect(clippy::disallowed_methods, reason = "runs cargo metadata")]
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
 use crate::env::repository;
 
-/// Which of our crates a crate may use. A new edge is the rarest change.
+/// The crates of ours that each crate may depend on. A new edge should be the rarest change.
 const EDGES: &[(&str, &[&str])] = &[
     ("memory", &[]),
     ("redact", &[]),
@@ -29,8 +29,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("testkit", &["memory", "store"]),
 ];
 
-/// Which crates may know these.
-const KNOWERS: &[(&str, &[&str])] = &[
+/// The only crates that may depend on these libraries.
+const LIBRARY_USERS: &[(&str, &[&str])] = &[
     ("rusqlite", &["store"]),
     ("ureq", &["distill"]),
     ("axum", &["serve"]),
@@ -55,9 +55,9 @@ fn crates_use_only_what_they_may() {
             assert!(allowed.contains(&other), "{name} must not use {other}");
         }
     }
-    for (library, knowers) in KNOWERS {
+    for (library, users) in LIBRARY_USERS {
         for (name, used) in &uses {
-            let may = knowers.contains(&name.as_str());
+            let may = users.contains(&name.as_str());
             assert!(
                 may || !used.iter().any(|u| u == library),
                 "{name} must not know {library}"

@@ -1,4 +1,4 @@
-//! `throughline usage`, against a count of its own.
+//! `throughline usage`, compared with an independent count.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -150,7 +150,7 @@ fn json(env: &TestEnv, args: &[&str]) -> Value {
     serde_json::from_str(&env.run(args).stdout).unwrap()
 }
 
-/// Counts the tokens in and out from the logs as they lie there, without our readers.
+/// Counts the tokens directly in the log files, without our adapters.
 fn counted(folder: &Path) -> (u64, u64) {
     let mut sum = (0, 0);
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -174,7 +174,7 @@ fn counted_in(file: &Path) -> (u64, u64) {
         let json: Value = serde_json::from_str(&text).unwrap();
         return pair(&json["session"], "inputTokens", "outputTokens").unwrap();
     }
-    // Claude tells a response's usage on each of its lines, Codex the sum so far.
+    // Claude Code repeats the usage of a response on each line, Codex CLI logs running totals.
     let mut told: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let lines = text
         .lines()

@@ -11,14 +11,14 @@ use testkit::model_server::{Act, ModelServer};
 use crate::env::TestEnv;
 use crate::stages::live_log;
 
-/// A watcher at work, ended with the test.
+/// A running `throughline watch`, killed on drop.
 struct Watching {
     child: Child,
     reports: BufReader<ChildStdout>,
 }
 
 impl Watching {
-    /// Starts, and waits until the first sweep is done.
+    /// Starts the watcher and waits for its first sweep.
     fn start(env: &TestEnv) -> Self {
         Self::start_with(env, Stdio::inherit())
     }
@@ -44,7 +44,7 @@ impl Watching {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
-    /// Reads reports until so many records have come.
+    /// Reads reports until this many records were ingested.
     fn until_records(&mut self, records: u64) {
         let mut come = 0;
         while come < records {
@@ -64,7 +64,7 @@ impl Watching {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have exited already.
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
@@ -82,11 +82,12 @@ fn append(log: &Path, word: &str) {
         .append(true)
         .open(log)
         .unwrap();
-    writeln!(
-        file,
-        r#"{{"type":"user","uuid":"{word}","parentUuid":null,"sessionId":"4c5420d7-85c7-46b9-b34d-eaf1c42847fd","cwd":"/work/proj","timestamp":"2026-01-05T09:00:00Z","message":{{"role":"user","content":"{word}"}}}}"#
-    )
-    .unwrap();
+    let entry = serde_json::json!({
+        "type": "user", "uuid": word, "parentUuid": null,
+        "sessionId": "4c5420d7-85c7-46b9-b34d-eaf1c42847fd", "cwd": "/work/proj",
+        "timestamp": "2026-01-05T09:00:00Z", "message": {"role": "user", "content": word},
+    });
+    writeln!(file, "{entry}").unwrap();
 }
 
 #[cfg(unix)]
@@ -95,7 +96,7 @@ fn a_watcher_reports_and_stops_when_asked() {
     for signal in ["-INT", "-TERM"] {
         let env = TestEnv::new();
         let mut watching = Watching::start(&env);
-        // The agent is installed while we watch.
+        // The agent is installed while the watcher runs.
         append(&log(&env), "alpha");
         watching.until_records(1);
         append(&log(&env), "beta");
@@ -185,7 +186,7 @@ fn without_watches_it_polls() {
     }
 }
 
-/// Reads what a watcher says until one line holds the words.
+/// Reads messages of the watcher until one contains the text.
 fn until_said(said: &mut impl BufRead, words: &str) {
     let mut heard = String::new();
     loop {
@@ -205,7 +206,7 @@ fn a_watcher_writes_summaries_digests_and_finds_facts() {
     live_log(&env, 8);
     let mut watching = Watching::start_with(&env, Stdio::piped());
     let mut said = BufReader::new(watching.child.stderr.take().unwrap());
-    // It is half an hour ago that something happened in the session.
+    // The last activity of the session was half an hour ago.
     until_said(&mut said, "Digested 1 session.");
     until_said(&mut said, "Wrote 1 summary of live sessions.");
     live_log(&env, 16);
@@ -219,11 +220,7 @@ fn a_watcher_writes_summaries_digests_and_finds_facts() {
 fn a_model_that_hangs_keeps_neither_the_reading_nor_the_end() {
     let env = TestEnv::new();
     let server = ModelServer::start(vec![Act::Hang]);
-    let config = format!(
-        "[model]\nprovider = \"anthropic\"\nbase_url = \"{}\"\nmodel = \"claude-haiku-4-5\"\nkey_env = \"TEST_KEY\"\ntimeout_ms = 50000\n",
-        server.url()
-    );
-    std::fs::write(env.home().join("memory/config.toml"), config).unwrap();
+    env.configure_model(&server, "timeout_ms = 50000");
     live_log(&env, 8);
     let mut watching = Watching::start(&env);
     server.wait_for(1);

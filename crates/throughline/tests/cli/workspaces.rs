@@ -1,4 +1,4 @@
-//! Workspaces: which sessions belong together, and how people name them.
+//! Workspaces: which sessions belong together, and how they are named.
 
 use crate::env::TestEnv;
 

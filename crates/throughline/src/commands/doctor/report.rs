@@ -151,8 +151,8 @@ fn print_health(out: &mut impl Write, health: &Health) -> anyhow::Result<()> {
     if health.exceeds_wal_limit() {
         writeln!(
             out,
-            "  PROBLEM: the write-ahead log has grown to {}; another process holds a read transaction \
-             open",
+            "  PROBLEM: the write-ahead log has grown to {}; another process holds a read \
+             transaction open",
             format_bytes(health.log_bytes)
         )?;
     }

@@ -16,8 +16,8 @@ pub(crate) const INTEGRATION: Integration = Integration {
     targets,
     obstacles,
     advice: Some(
-        "Codex CLI runs new hooks only after you trust them: run `codex`, type /hooks, and trust the \
-         hooks of Throughline",
+        "Codex CLI runs new hooks only after you trust them: run `codex`, type /hooks, and trust \
+         the hooks of Throughline",
     ),
     ..Integration::DEFAULTS
 };

@@ -1,4 +1,5 @@
-//! The store's files copied while a sweep writes: not a backup, but never silently wrong.
+//! Files of the store copied during a sweep. Such a copy is not a backup, but must never be wrong
+//! without an error.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +13,7 @@ use super::{Machine, soaking};
 
 type Texts = BTreeMap<memory::RecordId, String>;
 
-/// What a store says, or `None` where it refuses or says that something is wrong.
+/// Returns the content of a store, or `None` if it cannot be opened or reports an error.
 fn texts(folder: &Path) -> Option<Texts> {
     let store = Store::open(folder).ok()?;
     let health = store.health(true).ok()?;
@@ -53,7 +54,7 @@ fn copied_while_it_is_written_it_opens_or_is_refused() {
                 _ => &["throughline.db-wal", "throughline.db"],
             };
             for name in names {
-                // It may not be there yet.
+                // The file may not exist yet.
                 let _absent = fs::copy(machine.store().join(name), copy.path().join(name));
             }
             if !copy.path().join("throughline.db").exists() {
@@ -78,7 +79,8 @@ fn copied_while_it_is_written_it_opens_or_is_refused() {
         assert_eq!(texts(&machine.store()).unwrap(), whole);
     }
     println!(
-        "soak: copied while written | {} copies | {opened} opened and true, {refused} refused, {repaired} of those repaired",
+        "soak: copied while written | {} copies | {opened} opened and correct, \
+         {refused} refused, {repaired} of those repaired",
         opened + refused
     );
 }

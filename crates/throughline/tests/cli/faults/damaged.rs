@@ -1,4 +1,4 @@
-//! Damaged stores as people meet them: what they are told, and how they get everything back.
+//! Damaged stores: the messages, and how everything is recovered.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn after_a_repair_the_next_sweep_brings_everything_back() {
         let ran = machine.env.run(&["doctor", "--repair", "--json"]);
         assert_eq!(ran.code, Some(0), "page {page}: {}", ran.stderr);
         if ran.stdout.is_empty() {
-            // A page that held nothing.
+            // An unused page.
             assert!(ran.stderr.contains("Nothing to repair"), "{}", ran.stderr);
         } else {
             let told: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! The disk is full, or refuses.
+//! Full and failing disks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::process::Command;
 use super::{Machine, in_shell, outcome, soaking, undisturbed};
 use crate::crash::keep_whatever_age;
 
-/// A small file system of its own, unmounted at the end.
+/// A small file system, unmounted on drop.
 pub struct Small {
     at: PathBuf,
 }
 
 impl Small {
-    /// `None`, with the reason reported, where this process may not mount.
+    /// Returns `None` and reports the reason if this process may not mount.
     pub fn mount(at: &Path, megabytes: u32) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let options = format!("size={megabytes}m,mode=700");
@@ -84,7 +84,7 @@ fn a_full_disk_ends_in_a_clear_error_and_a_whole_store() {
         if code == Some(2) {
             full += 1;
             assert!(
-                said.contains("hint: nothing is lost: free some space"),
+                said.contains("hint: no stored data was lost; free some space"),
                 "{said}"
             );
         } else {
@@ -94,7 +94,7 @@ fn a_full_disk_ends_in_a_clear_error_and_a_whole_store() {
             .metadata()
             .is_ok_and(|file| file.len() > 4096)
         {
-            // Full as it is, it can be read.
+            // The store can be read although the disk is full.
             assert_eq!(
                 ask(&machine, &home, &["sessions", "--json"]).map(|code| code < 2),
                 Some(true)
@@ -139,7 +139,7 @@ fn a_disk_that_becomes_read_only_can_be_read() {
     small.remount("ro");
     assert_eq!(ask(&machine, &home, &["sessions", "--json"]), Some(0));
     assert_eq!(ask(&machine, &home, &["doctor", "--deep"]), Some(0));
-    // Nothing new needs no writing; a new log does.
+    // Without new lines nothing is written; a new log must be written.
     assert_eq!(outcome(&mut ingest_into(&machine, &home)).0, Some(0));
     let another = Machine::new(8);
     let (code, said) = outcome(&mut ingest_into(&another, &home));
@@ -149,7 +149,7 @@ fn a_disk_that_becomes_read_only_can_be_read() {
     assert_eq!(outcome(&mut ingest_into(&machine, &home)).0, Some(0));
 }
 
-/// Needs no rights: a limit on the size of files refuses the write, as a quota or a failing disk
+/// Needs no privileges: a limit on the file size makes writes fail, as a quota or a failing disk
 /// does.
 #[cfg(unix)]
 #[test]
@@ -166,7 +166,7 @@ fn a_refused_write_is_an_error_and_the_store_is_whole() {
         } else {
             assert_eq!(code, Some(0), "{said}");
         }
-        // Where the signal is not ignored, it ends the program on the spot.
+        // If the signal is not ignored, it kills the program.
         let limit = format!("ulimit -c 0; ulimit -f {kilobytes}");
         outcome(&mut in_shell(&limit, &machine.ingest()));
         if store::Store::database_path(&machine.store()).exists() {

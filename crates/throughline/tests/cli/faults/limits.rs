@@ -18,7 +18,7 @@ fn limits_stop_it_or_do_not_matter() {
         "ulimit -u 4",
     ] {
         let (code, said) = outcome(&mut in_shell(limit, &machine.ingest()));
-        // Anything but silence: done, an error, or ended by the system.
+        // Success, an error message, or a signal; but never a silent failure.
         assert!(
             matches!(code, Some(0)) || !said.is_empty(),
             "{limit}: {code:?} in silence"
@@ -64,7 +64,7 @@ fn odd_folders_work_or_are_refused_clearly() {
             assert!(said.starts_with("error: "), "{said}");
         }
     }
-    // No home at all: the folder it is started in.
+    // Without a home folder, the current folder is used.
     let mut homeless = machine.ingest();
     homeless.env_remove("HOME").env_remove("THROUGHLINE_HOME");
     let (code, said) = outcome(homeless.current_dir(machine.env.home()));

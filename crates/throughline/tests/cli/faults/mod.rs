@@ -2,7 +2,7 @@
 //! that jump, files copied while they change, damaged stores. The store stays whole, and a run
 //! without the fault ends where an undisturbed one does.
 //!
-//! Short here; `tools/soak` runs them for long.
+//! The tests are short; `tools/soak` runs them for a long time.
 
 #![expect(
     clippy::disallowed_methods,
@@ -24,7 +24,7 @@ use testkit::corpus::{self, Options};
 use crate::crash::keep_whatever_age;
 use crate::env::TestEnv;
 
-/// A machine with logs to read.
+/// A home folder with logs to ingest.
 pub struct Machine {
     pub env: TestEnv,
     pub logs: PathBuf,
@@ -62,7 +62,7 @@ impl Machine {
         self.dump_of(&self.store())
     }
 
-    /// Examines a store and prints it, without what differs from machine to machine.
+    /// Checks a store and returns its content, without what differs between machines.
     pub fn dump_of(&self, folder: &Path) -> String {
         let store = store::Store::open(folder).unwrap();
         let health = store.health(true).unwrap();
@@ -73,21 +73,21 @@ impl Machine {
     }
 }
 
-/// What a sweep that nothing disturbed gives.
+/// The result of an undisturbed sweep.
 pub fn undisturbed(sessions: usize) -> String {
     let machine = Machine::new(sessions);
     machine.run_ingest();
     machine.dump()
 }
 
-/// Runs a command to its end and returns its exit code and what it said.
+/// Runs a command and returns its exit code and its messages.
 pub fn outcome(command: &mut Command) -> (Option<i32>, String) {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code(), said)
 }
 
-/// Says whether the longer form of a test is asked for.
+/// Returns whether the long form of a test was requested.
 pub fn soaking() -> bool {
     std::env::var("THROUGHLINE_SOAK").is_ok()
 }

@@ -13,7 +13,7 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Runs a command as somebody whom permissions bind; root is made nobody.
+/// Runs a command as a user to whom permissions apply: as `nobody` if the test runs as root.
 pub fn bound(command: &Command) -> Option<Command> {
     let is_root = Command::new("id").arg("-u").output().ok()?.stdout == b"0\n";
     if !is_root {
@@ -41,7 +41,7 @@ pub fn bound(command: &Command) -> Option<Command> {
     Some(nobody)
 }
 
-/// Gives everything in a folder to nobody, so that `bound` owns it.
+/// Makes `nobody` the owner of everything in a folder, so that `bound` owns it.
 pub fn give_away(folder: &Path) {
     let _not_root = Command::new("chown")
         .args(["-R", "65534:65534"])
@@ -49,7 +49,7 @@ pub fn give_away(folder: &Path) {
         .status();
 }
 
-/// Undoes [`give_away`]: a folder of another user is not opened.
+/// Reverts [`give_away`], because a folder of another user is not opened.
 fn take_back(folder: &Path) {
     let _not_root = Command::new("chown")
         .args(["-R", "0:0"])
@@ -62,19 +62,19 @@ fn where_nothing_can_be_written_it_is_read() {
     let machine = Machine::new(6);
     machine.run_ingest();
     let memory = machine.store();
-    // With these there, and theirs, SQLite needs nothing of the folder.
+    // If these files exist and belong to the user, SQLite does not write to the folder.
     for part in ["throughline.db-wal", "throughline.db-shm"] {
         let _absent = fs::remove_file(memory.join(part));
     }
     give_away(machine.env.home());
-    // Something new to write.
+    // A new line, which has to be written.
     let another = Machine::new(8);
     give_away(another.env.home());
     let asks = [
         machine.env.command(&["sessions", "--json"]),
         machine.env.command(&["search", "cargo", "--json"]),
     ];
-    // Asked before anything is forbidden.
+    // Read before permissions are removed.
     let able = bound(&machine.env.command(&["--version"])).and_then(|mut ask| ask.output().ok());
     if !able.is_some_and(|output| output.status.success()) {
         return testkit::skip::skip("setpriv", "no way to run as a user whom permissions bind");
@@ -110,7 +110,8 @@ fn a_home_that_vanishes_is_made_again() {
     let ran = machine.env.run(&["sessions"]);
     assert_eq!(ran.code, Some(2));
     assert!(
-        ran.stderr.contains("hint: run `throughline ingest` first"),
+        ran.stderr
+            .contains("hint: run `throughline ingest` to create it"),
         "{}",
         ran.stderr
     );

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Machine, soaking, undisturbed};
 
 fn send(pid: u32, signal: &str) {
-    // It may be gone already.
+    // The process may have exited already.
     let _gone = Command::new("kill")
         .args([signal, &pid.to_string()])
         .stderr(Stdio::null())
@@ -33,7 +33,7 @@ fn asked_to_stop_it_stops_soon_and_loses_nothing() {
             }
             let status = child.wait().unwrap();
             longest = longest.max(sent.elapsed());
-            // Before it listens, a signal ends it as any other program.
+            // Before the handler is set, a signal kills the program.
             assert!(
                 matches!(status.code(), Some(130 | 0) | None),
                 "{signals:?}: {status}"
@@ -44,7 +44,8 @@ fn asked_to_stop_it_stops_soon_and_loses_nothing() {
         assert!(machine.dump() == expected, "round {round}");
     }
     println!(
-        "soak: SIGTERM, SIGINT, SIGHUP | {} signals, {stopped} in time | nothing lost, longest stop {} ms",
+        "soak: SIGTERM, SIGINT, SIGHUP | {} signals, {stopped} in time | nothing lost, \
+         longest stop {} ms",
         rounds * 4,
         longest.as_millis()
     );
@@ -52,7 +53,7 @@ fn asked_to_stop_it_stops_soon_and_loses_nothing() {
 
 #[test]
 fn killed_in_any_command_it_stays_whole() {
-    // Command lines as people type them; whatever writes belongs here.
+    // Every command that writes belongs here.
     let phases: &[&[&str]] = &[
         &["ingest"],
         &["doctor", "--deep"],

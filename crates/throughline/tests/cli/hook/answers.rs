@@ -1,4 +1,4 @@
-//! What agents get.
+//! The answers to hooks.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::env::TestEnv;
 const NOW: &str = "THROUGHLINE_NOW";
 const PATIENT: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
 
-/// A prompt about something that the samples hold.
+/// A prompt that the samples can answer.
 fn prompt(session: &str, id: &str) -> Line {
     claude(json!({
         "session_id": session, "cwd": "/home/dev/proj", "prompt_id": id,
@@ -64,7 +64,7 @@ fn a_session_is_told_at_its_start_what_holds_and_where_the_last_one_stood() {
     let text = said(&start("new", "startup"), &env).unwrap();
     let word = text.split('"').nth(1).unwrap().to_owned();
     assert_snapshot!("hook_session_start", text.replace(&word, "WORD"));
-    // The second of two deliveries is not answered, and what was shown is not shown again.
+    // A duplicate delivery is not answered, and nothing is shown twice.
     assert_eq!(said(&start("new", "startup"), &env), None);
     assert_eq!(said(&start("new", "resume"), &env), None);
 }
@@ -77,7 +77,7 @@ fn where_the_last_session_stood_is_told_to_the_next_one() {
     let log = crate::env::samples()
         .join("claude/projects/-home-dev-proj")
         .join(name);
-    // As if somebody had sat before it.
+    // The session looks interactive.
     let text = std::fs::read_to_string(log).unwrap();
     let text = text.replace("\"sdk-cli\"", "\"cli\"");
     std::fs::create_dir_all(&folder).unwrap();
@@ -86,7 +86,7 @@ fn where_the_last_session_stood_is_told_to_the_next_one() {
     let text = said(&start("new", "startup"), &env).unwrap();
     let word = text.split('"').nth(1).unwrap().to_owned();
     assert_snapshot!("hook_last_session", text.replace(&word, "WORD"));
-    // Who resumes knows it; who comes weeks later goes on with something else.
+    // A resumed session knows it already; after weeks it is no longer relevant.
     assert_eq!(said(&start("more", "resume"), &env), None);
     let late = said_at(&start("late", "startup"), &env, "2027-01-16T09:00:00Z");
     assert_eq!(late, None);
@@ -98,7 +98,7 @@ fn a_prompt_is_answered_once_and_nothing_is_shown_twice() {
     let first = said(&prompt("new", "p1"), &env).unwrap();
     assert!(first.contains("config.toml"), "{first}");
     assert_eq!(said(&prompt("new", "p1"), &env), None, "delivered twice");
-    // Nobody has recorded yet what was shown; it waits in the queue and counts all the same.
+    // The injection is still queued, not recorded, but counts as shown.
     let again = said_at(&prompt("new", "p2"), &env, "2026-11-16T09:05:00Z");
     assert_eq!(again, None, "shown before");
     assert!(said(&prompt("other", "p1"), &env).is_some());
@@ -202,7 +202,7 @@ fn a_compaction_is_heard_of_and_the_session_gets_its_notes_back() {
         "hook_event_name": "PreCompact",
     }));
     assert_eq!(said(&before, &env), None);
-    // What follows from it waits: the summary is brought up to date by who comes next.
+    // The follow-up work is queued: the next daemon or ingest updates the summary.
     assert!(
         !env.run(&["summary", SESSION])
             .shown()
@@ -252,7 +252,7 @@ fn the_log_is_read_when_an_agent_stops() {
         text,
         "each thing waits once"
     );
-    // An ingest that looks elsewhere does it all the same.
+    // An ingest of another folder also runs the queue.
     let elsewhere = tempfile::tempdir().unwrap();
     let elsewhere = elsewhere.path().display().to_string();
     assert_eq!(env.run(&["ingest", "--root", &elsewhere]).code, Some(0));

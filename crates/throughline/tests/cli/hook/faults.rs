@@ -1,4 +1,4 @@
-//! Whatever is wrong, the agent gets status 0 and an answer it understands, or none.
+//! Under any fault, the agent gets exit status 0 and a valid answer or none.
 //!
 //! A few calls each here; `THROUGHLINE_SOAK=1` makes 10,000 of them, over all the faults in turn,
 //! and tells how long they took.
@@ -18,12 +18,12 @@ use super::{
 use crate::env::{CommandOutput, TestEnv};
 use crate::faults::soaking;
 
-/// Short, for the faults that last until the deadline.
+/// A short deadline, for faults that last until the deadline.
 const DEADLINE: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "400");
-/// Longer than a busy machine needs.
+/// A deadline that even a busy machine meets.
 pub const PATIENT: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
 const CALLS: usize = 10_000;
-/// How many faults share the calls of a soak.
+/// The number of faults that share the calls of a soak test.
 const FAULTS: usize = 8;
 /// Sessions that go on during a fault.
 pub static LIVE: LazyLock<usize> = LazyLock::new(|| if soaking() { 150 } else { 12 });
@@ -41,7 +41,7 @@ pub fn calls() -> Vec<(&'static str, Line)> {
     all.into_iter().cycle().take(count).collect()
 }
 
-/// Tells of a soak how long its calls took.
+/// Prints the durations of a soak test.
 #[expect(clippy::print_stdout, reason = "who soaks wants to know")]
 pub fn told(fault: &str, times: &[Duration]) {
     if times.is_empty() || !soaking() {
@@ -63,13 +63,13 @@ pub fn told(fault: &str, times: &[Duration]) {
 pub fn check(agent: &str, line: &Line, ran: &CommandOutput) {
     assert_eq!(ran.code, Some(0), "{agent} {}", line.name);
     assert_eq!(ran.stderr, "", "{agent} {}", line.name);
-    // Where the deadline passed, nothing is said in any dialect.
+    // After the deadline nothing is printed, in any format.
     if !ran.stdout.is_empty() {
         schema::context(agent, line, &ran.stdout);
     }
 }
 
-/// Starts a session, with time enough, and returns what it is told.
+/// Starts a session with a long deadline, and returns the answer.
 fn starts(env: &TestEnv) -> String {
     let start = claude(json!({
         "session_id": "s", "cwd": "/w", "hook_event_name": "SessionStart", "source": "startup",
@@ -93,7 +93,7 @@ fn replay_within(env: &TestEnv, fault: &str, variables: &[(&str, &str)]) {
     told("the same, by a hook that does nothing", &idle(env));
 }
 
-/// How long a hook takes here that has nothing to do: what of the times is the machine's.
+/// The duration of a hook that does nothing, which is the overhead of the machine.
 pub fn idle(env: &TestEnv) -> Vec<Duration> {
     let count = if soaking() { CALLS / FAULTS / 5 } else { 0 };
     let calls: Vec<_> = calls().into_iter().take(count).collect();
@@ -117,7 +117,7 @@ fn without_a_store_nothing_is_said_and_nothing_is_made() {
 #[test]
 fn a_daemon_that_was_killed_is_not_missed() {
     let env = machine();
-    // Its socket is still there; nobody listens.
+    // The socket file still exists, but no process listens.
     drop(std::os::unix::net::UnixListener::bind(env.home().join("memory/daemon.sock")).unwrap());
     replay_within(&env, "daemon killed", &[PATIENT]);
     assert_eq!(log(&env), "");
@@ -135,7 +135,7 @@ fn a_daemon_that_hangs_is_not_waited_for() {
         std::os::unix::net::UnixListener::bind(env.home().join("memory/daemon.sock")).unwrap();
     replay(&env, "daemon hung");
     assert!(
-        log(&env).contains("the daemon does not answer"),
+        log(&env).contains("the daemon has not answered"),
         "{}",
         log(&env)
     );
@@ -143,7 +143,7 @@ fn a_daemon_that_hangs_is_not_waited_for() {
     live.sessions(*LIVE);
     assert!(live.shown() > 0);
     live.sessions_are_there();
-    // One whose deadline came just after it had printed has not noted it, and says so.
+    // A hook whose deadline passed right after printing could not queue its work, and logs that.
     let late = log(&env).matches("not done within 3000 ms").count();
     let (_, unnoted) = live.lost();
     assert!(unnoted.len() <= late, "{late}: {unnoted:?}");
@@ -275,7 +275,7 @@ fn on_a_full_disk_hooks_still_answer() {
     while std::io::Write::write_all(&mut ballast, &block).is_ok() {}
     let home = small.display().to_string();
     replay_within(&env, "disk full", &[DEADLINE, ("THROUGHLINE_HOME", &home)]);
-    // Nothing can be noted there, but the logs are elsewhere.
+    // Nothing can be written to the data folder, but the logs are elsewhere.
     let live = Live::in_folder(&env, &small);
     live.sessions(*LIVE);
     drop(ballast);
@@ -308,7 +308,7 @@ fn garbage_gets_nothing_and_is_told_of() {
         );
     }
     assert!(
-        log(&env).contains("--agent does not name an agent") && !log(&env).contains("nobody"),
+        log(&env).contains("--agent does not name a known agent") && !log(&env).contains("nobody"),
         "{}",
         log(&env)
     );
@@ -352,7 +352,7 @@ fn a_configuration_that_cannot_be_read_switches_off() {
     replay(&env, "configuration broken");
     assert_eq!(starts(&env), "");
     assert!(
-        log(&env).contains("config.toml is not valid"),
+        log(&env).contains("invalid configuration in "),
         "{}",
         log(&env)
     );

@@ -1,5 +1,5 @@
-//! Sessions that go on while something is wrong, by whose traces it is seen that nothing got lost:
-//! their logs are in memory afterwards, and what they were shown is recorded.
+//! Sessions that continue during a fault. Afterwards their logs must be ingested and their
+//! injections recorded.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,9 +16,9 @@ pub struct Live<'a> {
     env: &'a TestEnv,
     memory: PathBuf,
     deadline: (&'static str, &'static str),
-    /// Those whose end of a turn was told.
+    /// Sessions whose `Stop` event was sent.
     ended: Mutex<BTreeSet<String>>,
-    /// Those that were shown something.
+    /// Sessions that were given context.
     shown: Mutex<BTreeSet<String>>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Lets so many sessions start and end their turns, several at once.
+    /// Runs this many sessions from start to `Stop`, several at the same time.
     pub fn sessions(&self, count: usize) {
         let numbers: Vec<_> = (0..count).collect();
         at_once(&numbers, |number| self.session(*number));
@@ -103,12 +103,12 @@ impl<'a> Live<'a> {
         fs::write(log, format!("{line}\n")).unwrap();
     }
 
-    /// Returns how many sessions were shown something.
+    /// Returns how many sessions were given context.
     pub fn shown(&self) -> usize {
         self.shown.lock().unwrap().len()
     }
 
-    /// Returns the sessions that memory does not have, and those whose showing is not recorded.
+    /// Returns the sessions that are not ingested, and those whose injection is not recorded.
     pub fn lost(&self) -> (Vec<String>, Vec<String>) {
         let known = self.listed("sessions", "id");
         let recorded = self.listed("injections", "session");
@@ -131,7 +131,7 @@ impl<'a> Live<'a> {
         listed.iter().filter_map(field).collect()
     }
 
-    /// Looks once the fault is over: what waits is done, and nothing is missing.
+    /// Checks after the fault that the queue is empty and nothing is missing.
     #[track_caller]
     pub fn nothing_is_lost(&self) {
         self.sessions_are_there();

@@ -1,4 +1,5 @@
-//! Hooks as agents call them: what each of them gets, in its own words, and that none ever suffers.
+//! Hooks as agents call them: the answer in the format of each agent, and that no fault reaches the
+//! agent.
 
 mod answers;
 mod faults;
@@ -52,7 +53,7 @@ pub fn lines(agent: &str) -> Vec<Line> {
     lines.collect()
 }
 
-/// A machine that knows the samples and something to say to every session.
+/// A home folder with the samples and a pinned fact.
 pub fn machine() -> TestEnv {
     let env = TestEnv::with_samples();
     let said = env.run(&["prefer", "run the tests with unittest -q", "--everywhere"]);
@@ -60,7 +61,7 @@ pub fn machine() -> TestEnv {
     env
 }
 
-/// Calls the hook as the agent does, with more time than a busy machine needs.
+/// Calls the hook as the agent does, with a long deadline.
 pub fn call(env: &TestEnv, line: &Line) -> CommandOutput {
     call_with(env, line, &[("THROUGHLINE_HOOK_DEADLINE_MS", "30000")])
 }
@@ -130,15 +131,15 @@ pub fn claude(payload: Value) -> Line {
     }
 }
 
-/// Returns what `hook.log` says.
+/// Returns the content of `hook.log`.
 pub fn log(env: &TestEnv) -> String {
     std::fs::read_to_string(env.home().join("memory/hook.log")).unwrap_or_default()
 }
 
-/// Agents do not wait for one another.
+/// The number of hooks that run at the same time.
 const AT_ONCE: usize = 8;
 
-/// Does something with each of many, several at once, and returns what came of it in any order.
+/// Maps items on several threads, and returns the results in any order.
 pub fn at_once<T: Sync, R: Send>(all: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -154,7 +155,7 @@ pub fn at_once<T: Sync, R: Send>(all: &[T], run: impl Fn(&T) -> R + Sync) -> Vec
     done.into_inner().unwrap()
 }
 
-/// Returns what a call gives and how long it took.
+/// Returns the result of a call and its duration.
 pub fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
     let start = Instant::now();
     let came = call();

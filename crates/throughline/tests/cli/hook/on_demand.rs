@@ -1,4 +1,4 @@
-//! The daemon that hooks start: one, once they have answered, and gone when nobody needs it.
+//! The daemon that hooks start: only one, after the hook has answered, and stopped when idle.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::serve::life::wait_for;
 
 const ON: (&str, &str) = ("THROUGHLINE_DAEMON", "on");
 
-/// Leaves no daemon behind, however a test ends.
+/// Kills the daemon on drop.
 struct Machine {
     env: TestEnv,
 }
@@ -33,7 +33,7 @@ impl Machine {
         ran
     }
 
-    /// Returns the card of the daemon that runs and answers.
+    /// Returns `daemon.json` of the running daemon.
     fn daemon(&self) -> Option<Value> {
         let status = self.env.run(&["serve", "--status", "--json"]);
         let status: Value = serde_json::from_str(&status.stdout).ok()?;
@@ -65,7 +65,7 @@ fn many_hooks_start_one_daemon_which_stops_when_told() {
     assert_eq!(card["background"], true);
     assert!(!machine.has("daemon.tries"));
     let said = fs::read_to_string(machine.env.home().join("memory/daemon.log")).unwrap();
-    assert!(!said.contains("runs already"), "{said}");
+    assert!(!said.contains("already running"), "{said}");
     assert!(machine.start("s9", &[]).stdout.contains("unittest -q"));
     assert_eq!(machine.daemon().unwrap()["pid"], card["pid"]);
     let stopped = machine.env.run(&["serve", "--stop"]);
@@ -102,13 +102,13 @@ fn it_keeps_nothing_of_the_agents_environment_that_it_does_not_need() {
 }
 
 #[test]
-fn it_ends_by_itself_when_nobody_needs_it() {
+fn an_idle_daemon_stops() {
     let machine = Machine::new("[serve]\nidle_minutes = 0.02");
     machine.start("s", &[]);
     let home = machine.env.home().join("memory");
-    wait_for("it has come and gone", || {
+    wait_for("the daemon started and stopped", || {
         let said = fs::read_to_string(home.join("daemon.log")).unwrap_or_default();
-        said.contains("Nobody needed it any more") && !machine.has("daemon.sock")
+        said.contains("Stopped after being idle") && !machine.has("daemon.sock")
     });
 }
 

@@ -10,7 +10,7 @@ use crate::faults::soaking;
 use crate::serve::client::Daemon;
 use crate::serve::life::wait_for;
 
-/// So many hooks are answered between one kill and the next.
+/// The number of hooks between two kills.
 const BETWEEN: usize = 40;
 
 #[test]
@@ -58,7 +58,7 @@ fn a_daemon_that_is_killed_and_started_again_under_hooks_loses_nothing() {
         daemon
     });
     assert!(kills > 0);
-    // The last one does what is left, without being told.
+    // The last daemon runs the queued work by itself.
     wait_for("everything is read and recorded", || {
         live.lost() == (Vec::new(), Vec::new())
     });

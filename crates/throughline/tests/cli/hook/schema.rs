@@ -1,4 +1,4 @@
-//! What each agent takes for an answer, as strictly as it does itself or more so.
+//! Validates the answers as strictly as each agent does.
 
 use serde_json::{Map, Value};
 
@@ -8,12 +8,12 @@ use super::Line;
 ///
 /// # Panics
 ///
-/// When the agent would not understand it.
+/// Panics if the agent would reject the answer.
 #[track_caller]
 pub fn context(agent: &str, line: &Line, stdout: &str) -> Option<String> {
     let event = line.event();
     let context = match agent {
-        // What it prints there the person sees.
+        // The agent shows this text to the user.
         "claude" if event == "PreCompact" => {
             assert_eq!(stdout, "", "{event}");
             None
@@ -70,7 +70,7 @@ const COPILOT: &[&str] = &[
     "postToolUse",
 ];
 
-/// Text for the model that summarises; JSON would be taken for something else.
+/// Plain text for the model that summarizes; JSON would be parsed as something else.
 fn object(stdout: &str) -> Map<String, Value> {
     let value: Value =
         serde_json::from_str(stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));
@@ -80,7 +80,7 @@ fn object(stdout: &str) -> Map<String, Value> {
     object
 }
 
-/// Claude Code's form. Codex refuses a whole answer for one field that it does not know.
+/// The format of Claude Code. Codex CLI rejects an answer with an unknown field.
 fn specific(stdout: &str, event: &str, events: &[&str]) -> Option<String> {
     if stdout.is_empty() {
         return None;

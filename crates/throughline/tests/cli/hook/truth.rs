@@ -1,5 +1,5 @@
-//! What is said of a session is true at the moment it is said: the last request is the last one,
-//! whether or not anybody has stored it.
+//! What a hook says about a session is current: the last request is the last one in the log,
+//! whether or not it has been ingested.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::env::TestEnv;
 const CWD: &str = "/w/orderflow";
 const PATIENT: (&str, &str) = ("THROUGHLINE_HOOK_DEADLINE_MS", "30000");
 
-/// A log that an agent writes, turn by turn.
+/// The log of an agent, written turn by turn.
 struct Log {
     agent: &'static str,
     id: &'static str,
@@ -118,7 +118,7 @@ impl Log {
         self.add(&entry);
     }
 
-    /// Lets Claude Code call a tool that nobody has answered.
+    /// Logs a tool call of Claude Code without a result.
     fn call(&mut self, command: &str) {
         self.entries += 1;
         let id = format!("e{}", self.entries);
@@ -203,7 +203,7 @@ fn the_next_session_is_told_the_true_end_of_the_last_one() {
         log.user("Have a look at orders.py and the worker log.");
         log.agent("The worker log shows a timeout.");
         ingest(&env);
-        // Nobody reads what follows: there is no daemon, and the hooks of its end only wait.
+        // The log is not ingested: there is no daemon, and the work of the hooks is queued.
         log.user("Now move handler_7 into pkg/seven.py.");
         log.agent("Moved; the tests of the orderflow pass.");
         let text = said(&env, agent, &start_of_next(agent)).unwrap_or_default();
@@ -213,7 +213,7 @@ fn the_next_session_is_told_the_true_end_of_the_last_one() {
             && !text.contains("> Have a look at orders.py")
             && !text.contains("abandoned");
         assert!(is_last, "{agent}: {text}");
-        // Once it is stored the same is said.
+        // The answer is the same after ingestion.
         ingest(&env);
         let again = said(&env, agent, &start_of_next(agent));
         assert_eq!(again, None, "{agent}: the same event within five seconds");
@@ -240,7 +240,7 @@ fn what_cannot_be_read_in_time_is_left_out() {
     log.user("Have a look at orders.py and the worker log.");
     ingest(&env);
     log.user("Now move handler_7 into pkg/seven.py.");
-    // More than a hook reads, in which no prompt is seen.
+    // More than a hook reads, without a prompt.
     for _ in 0..60 {
         log.agent(&"moving the orderflow handlers ".repeat(200));
     }
@@ -259,7 +259,7 @@ fn what_nobody_has_read_is_not_passed_over_in_silence() {
     let mut log = Log::new(&env, "claude", "5f1c0f3e-0000-4000-8000-000000000020");
     log.user("Have a look at orders.py and the worker log.");
     ingest(&env);
-    // A later session ends while no daemon runs: the store does not know it yet.
+    // A later session ends without a daemon, so the store does not know it yet.
     let mut later = Log::new(&env, "claude", "5f1c0f3e-0000-4000-8000-000000000021");
     later.user("Move handler_7 into pkg/seven.py.");
     assert_eq!(said(&env, "claude", &later.event("Stop", &json!({}))), None);
@@ -334,7 +334,7 @@ fn claude_code_hears_nothing_before_a_compaction_and_its_true_notes_after_it() {
     log.call("git mv handlers.py pkg/");
     let before = log.event("PreCompact", &json!({"trigger": "manual"}));
     let ran = call_with(&env, &before, &[PATIENT]);
-    // Claude Code would print it on the person's screen and keep it in the conversation.
+    // Claude Code would show it to the user and keep it in the conversation.
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
     let after = log.event("SessionStart", &json!({"source": "compact"}));
     let text = said(&env, "claude", &after).unwrap();
@@ -408,7 +408,7 @@ fn gemini_gets_its_notes_with_the_next_prompt_once() {
     ingest(&env);
     let prompt = |log: &Log, text: &str| log.event("BeforeAgent", &json!({"prompt": text}));
     let auto = log.event("PreCompress", &json!({"trigger": "auto"}));
-    // That comes before every request, whether anything is made shorter or not.
+    // This event fires before every request, with or without compression.
     assert_eq!(said(&env, "gemini", &auto), None);
     assert_eq!(said(&env, "gemini", &prompt(&log, "go on")), None);
     let manual = log.event("PreCompress", &json!({"trigger": "manual"}));
@@ -416,7 +416,7 @@ fn gemini_gets_its_notes_with_the_next_prompt_once() {
     let text = said(&env, "gemini", &prompt(&log, "continue")).unwrap();
     assert!(text.contains("just made shorter"), "{text}");
     assert_eq!(said(&env, "gemini", &prompt(&log, "and now?")), None);
-    // By itself it is seen by the size of its requests.
+    // Without the event a compression is detected by the size of the requests.
     for (id, tokens) in [("t1", 90_000), ("t2", 12_000)] {
         log.entries += 1;
         let at = format!("2026-11-16T08:{:02}:30.000Z", 30 + log.entries);

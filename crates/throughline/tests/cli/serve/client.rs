@@ -1,4 +1,4 @@
-//! A daemon for one test, and somebody who speaks plain HTTP to it.
+//! A daemon for one test, and an HTTP client for it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::env::TestEnv;
 
-/// A daemon that runs, and where it is reached.
+/// A running daemon and its addresses.
 pub struct Daemon {
     pub child: Child,
     pub address: String,
@@ -18,7 +18,7 @@ pub struct Daemon {
     socket: std::path::PathBuf,
 }
 
-/// Nothing takes so long unless it hangs.
+/// Nothing takes this long unless it hangs.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Daemon {
@@ -32,7 +32,7 @@ impl Daemon {
         Self::of(env, &mut command)
     }
 
-    /// Starts one with the key of a model.
+    /// Starts a daemon with the API key of a model.
     pub fn start_with_key(env: &TestEnv) -> Self {
         let mut command = env.command(&["serve", "--json", "--port", "7411"]);
         Self::of(env, command.env("TEST_KEY", "not-a-real-key"))
@@ -59,7 +59,7 @@ impl Daemon {
         }
     }
 
-    /// Asks over the socket, as our own commands do.
+    /// Sends a request over the Unix socket, as our own commands do.
     pub fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let body = body.map(ToString::to_string);
         self.socket(&request(method, path, "localhost", &[], body.as_deref()))
@@ -77,16 +77,16 @@ impl Daemon {
         answer.json()
     }
 
-    /// Sends a request as it stands over the socket.
+    /// Sends raw bytes over the Unix socket.
     pub fn socket(&self, request: &str) -> Answer {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        // One that is refused early is not read to its end.
+        // The server does not read the rest of a request that it rejects early.
         let _cut = stream.write_all(request.as_bytes());
         Answer::read(stream)
     }
 
-    /// Sends a request as it stands over TCP.
+    /// Sends raw bytes over TCP.
     pub fn tcp(&self, request: &str) -> Answer {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -123,7 +123,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have exited already.
         let _ended = self.child.kill();
         let _status = self.child.wait();
     }
@@ -152,7 +152,7 @@ pub fn request(
     text
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -185,7 +185,7 @@ impl Answer {
     }
 }
 
-/// Puts the chunks of a body together.
+/// Decodes a chunked body.
 fn joined(mut chunks: &str) -> String {
     let mut body = String::new();
     while let Some((size, rest)) = chunks.split_once("\r\n") {
@@ -199,13 +199,13 @@ fn joined(mut chunks: &str) -> String {
     body
 }
 
-/// Somebody who listens to events.
+/// A client of the event stream.
 pub struct Listener {
     lines: BufReader<UnixStream>,
 }
 
 impl Listener {
-    /// Returns the next event: its id and what it says.
+    /// Returns the next event: its id and its data.
     pub fn next(&mut self) -> (String, Value) {
         let mut id = String::new();
         loop {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::client::{Daemon, request};
 use crate::env::TestEnv;
 
-/// Waits for something that happens soon, unless it hangs.
+/// Waits for a condition, and fails if it takes too long.
 #[track_caller]
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -37,7 +37,7 @@ fn it_ends_in_good_order_when_it_is_told_to() {
         for gone in ["daemon.sock", "daemon.json"] {
             assert!(!home.join(gone).exists(), "{gone}");
         }
-        // What was written is in the file itself: its log was written back.
+        // The database file itself is complete: the write-ahead log was checkpointed.
         let log = fs::metadata(home.join("throughline.db-wal")).map_or(0, |log| log.len());
         assert_eq!(log, 0);
         assert!(env.run(&["facts"]).stdout.contains("This stays for good"));
@@ -53,9 +53,13 @@ fn a_second_daemon_for_the_same_folder_is_refused() {
     assert!(
         second
             .stderr
-            .contains("a daemon runs already for $HOME/memory")
+            .contains("a daemon is already running for $HOME/memory")
     );
-    assert!(second.stderr.contains("hint: `throughline serve --status`"));
+    assert!(
+        second
+            .stderr
+            .contains("hint: use `throughline serve --status`")
+    );
     assert_eq!(daemon.get("/health")["status"], "ok");
 }
 
@@ -150,7 +154,7 @@ fn logs_are_read_as_they_grow() {
     wait_for("the log is read", found);
 }
 
-/// The end of a turn in a session that nobody has read yet, as Claude Code tells of it.
+/// The `Stop` event of Claude Code for a session that has not been ingested.
 fn stopped(env: &TestEnv) -> String {
     let log = env.home().join(".claude/projects/-work/live-2.jsonl");
     fs::create_dir_all(log.parent().unwrap()).unwrap();
@@ -217,7 +221,7 @@ fn hooks_are_answered_by_it() {
     let pending = fs::read_dir(env.home().join("memory/pending")).unwrap();
     let mut left = pending.map(|file| file.unwrap().file_name());
     assert!(left.all(|name| name == "lock"));
-    // Others than the user's own commands are refused.
+    // Requests of other users are rejected.
     let bearer = format!("Bearer {}", daemon.token);
     let headers = [("Authorization", bearer.as_str())];
     let body = start.to_string();

@@ -38,7 +38,7 @@ fn record(writer: usize, number: usize) -> Value {
     })
 }
 
-/// Asks of a daemon that may die meanwhile.
+/// Sends a request to a daemon that may be killed meanwhile.
 fn try_ask(daemon: &Daemon, method: &str, path: &str, body: Option<&Value>) -> Option<Answer> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         daemon.ask(method, path, body)

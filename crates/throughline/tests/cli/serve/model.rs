@@ -82,7 +82,7 @@ fn the_model_gives_the_account_of_a_compaction_unless_it_is_not_to_be_asked() {
     assert_eq!(told["event"], "compaction.full_by_model", "{told}");
     let text = told["summary"]["text"].as_str().unwrap();
     assert!(text.contains("It is sorted by name now."), "{text}");
-    // The command gives the same, but for what only it can read.
+    // The command returns the same, except for what only it can read.
     let embedded = env.run(&["compact", SESSION, "--embedded", "--json"]);
     let embedded: Value = serde_json::from_str(&embedded.stdout).unwrap();
     assert_eq!(embedded["kept"], daemon.post("/compact", &asked)["kept"]);

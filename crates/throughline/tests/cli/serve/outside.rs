@@ -1,4 +1,4 @@
-//! Clients that others wrote: the official MCP client and schemathesis, in the Python environment
+//! Third-party clients: the official MCP client and schemathesis, in the Python environment
 //! that `./test` makes, and the MCP Inspector. Where one is missing, its tests are skipped.
 
 #![expect(clippy::disallowed_methods, reason = "tests start Python")]
@@ -109,7 +109,7 @@ fn the_description_is_true() {
             "--header",
             &format!("Authorization: Bearer {}", daemon.token),
         ])
-        // An event stream has no end to wait for.
+        // An event stream never ends.
         .args(["--exclude-path", "/events"])
         // What the schema cannot say (a time, an id that exists) is refused with 400.
         .args(["--exclude-checks", "positive_data_acceptance"])

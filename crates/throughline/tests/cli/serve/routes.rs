@@ -137,7 +137,7 @@ fn what_is_exported_is_what_the_command_exports() {
     assert!(answer.head.contains("content-type: application/jsonl"));
     let exported = env.run(&["export"]);
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-    // The machine's own folder is hidden in what the command printed.
+    // The home folder is masked in the output of the command.
     assert_eq!(lines(&answer.body).len(), lines(&exported.stdout).len());
     assert!(answer.body.len() > 10_000);
     assert_eq!(
@@ -256,7 +256,7 @@ fn events_tell_of_every_change_and_go_on_where_a_listener_was() {
         (&json!("fact"), &fact["id"])
     );
 
-    // What another process writes is told, too.
+    // Changes by other processes are reported, too.
     let stated = env.run(&["remember", "--everywhere", "Herons", "stand", "still"]);
     assert_eq!(stated.code, Some(0), "{}", stated.shown());
     let (_, told) = listener.next();

@@ -1,4 +1,4 @@
-//! Who is not let in. A refusal tells nothing of memory.
+//! Rejected requests. A rejection reveals nothing about the store.
 
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ fn what_is_too_large_or_no_json_is_refused() {
     let body = json!({ "session_id": "claude:a", "type": "prompt", "content": big });
     let answer = daemon.ask("POST", "/memory/record", Some(&body));
     assert_eq!(answer.status, 413, "{}", answer.body);
-    // Announced, or in pieces without an announcement.
+    // With a content length, or chunked.
     let chunk = format!("{:x}\r\n{}\r\n", 1 << 20, "x".repeat(1 << 20));
     let head = "POST /memory/record HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -189,7 +189,7 @@ fn a_new_token_opens_and_the_old_one_opens_nothing_any_more() {
     let token = std::fs::read_to_string(&file).unwrap();
     assert!(!made.shown().contains(token.trim()));
     assert_eq!((health(&daemon.token), health(token.trim())), (401, 200));
-    // Nobody who has the token may change it.
+    // The token does not allow to change the token.
     let bearer = format!("Bearer {}", token.trim());
     let headers = [("Authorization", bearer.as_str())];
     let asked = request("POST", "/daemon/token", &daemon.address, &headers, None);

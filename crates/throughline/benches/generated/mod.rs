@@ -1,4 +1,4 @@
-//! A store full of made records, for the benches.
+//! Fills stores with generated records for the benchmarks.
 
 #![allow(
     dead_code,
@@ -18,7 +18,7 @@ use memory::{
 };
 use store::{Batch, BatchOrigin, Cursor, IncomingEntries, NewFact, ParseIssues, ReadPhase, Store};
 
-/// When the benches take place.
+/// The current time of the benchmarks.
 pub const NOW_SECOND: i64 = 1_800_000_000;
 pub const SESSION_RECORDS: u64 = 100;
 pub const WORKSPACES: u64 = 8;
@@ -197,7 +197,7 @@ pub fn word(rank: u64) -> String {
     word
 }
 
-/// A small generator, the same everywhere.
+/// A random number generator with the same sequence on every machine.
 #[derive(Debug)]
 pub struct Random(pub u64);
 
