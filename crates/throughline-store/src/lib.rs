@@ -43,6 +43,7 @@ mod ingest;
 mod lifecycle;
 mod open;
 pub mod portable;
+mod query;
 mod records;
 mod salvage;
 mod texts;
@@ -51,7 +52,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use redact::Redactor;
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction};
 
 pub use crate::backup::restore::{RedactionKey, RestoreResult, RestoreSource, restore};
 pub use crate::backup::swap::{OnStep, SwapRecovery, SwapStep};
@@ -102,7 +103,7 @@ pub use crate::texts::logs::RawPiece;
 pub use crate::texts::packs::PackReport;
 
 use crate::encryption::EncryptionKey;
-use crate::ingest::writer::Writer;
+use crate::ingest::writer::{CommitMode, Writer, WriterState};
 use crate::open::connection;
 use crate::open::lock::StoreLock;
 use crate::open::readers::ReaderPool;
@@ -169,6 +170,14 @@ impl Store {
     /// Runs `read` on a connection that no other caller uses at the same time.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         self.readers.read(&self.path, self.key.as_ref(), read)
+    }
+
+    /// Runs `work` in a transaction of the writer, and waits until it is on disk.
+    fn write<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Transaction<'_>, &mut WriterState) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.writer.submit(1, CommitMode::Immediate, work).wait()
     }
 
     /// Says whether the write-ahead log exceeds its limit. It does while a reader holds an old

@@ -109,7 +109,7 @@ impl Store {
         if found != records {
             return Err(Error::InvalidFile {
                 path: partial.to_owned(),
-                why: format!("it has {found} records, the store {records}"),
+                why: format!("it has {found} records, but the store has {records}"),
             });
         }
         Ok(records)
@@ -140,7 +140,7 @@ pub(crate) fn copy_database(
             _ => {
                 return Err(Error::InvalidFile {
                     path: to.to_owned(),
-                    why: "somebody else uses it".to_owned(),
+                    why: "another process uses it".to_owned(),
                 });
             }
         }

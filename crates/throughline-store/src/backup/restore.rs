@@ -131,7 +131,7 @@ impl RestoreJob<'_> {
         if records != expected {
             return Err(Error::InvalidFile {
                 path: from.file.to_owned(),
-                why: format!("{expected} records, of which {records} arrived"),
+                why: format!("it has {expected} records, but {records} were restored"),
             });
         }
         let redaction_key = carried.or_else(|| redaction_key_beside(from.file));
@@ -206,7 +206,7 @@ fn carry_tombstones(
         Ok(present) => present,
         // A damaged store is why people restore backups, so it must not stop the restore.
         Err(error) => {
-            tracing::warn!(%error, "the tombstones of the present store cannot be read");
+            tracing::warn!(%error, "cannot read the tombstones of the present store");
             return Ok(CarriedTombstones::unreadable());
         }
     };
@@ -217,7 +217,7 @@ fn carry_tombstones(
     };
     match tombstones::carry_over(&present, &own, copy, &restored, now) {
         Err(error) if error.is_corrupt() => {
-            tracing::warn!(%error, "the tombstones of the present store cannot be read");
+            tracing::warn!(%error, "cannot read the tombstones of the present store");
             Ok(CarriedTombstones::unreadable())
         }
         carried => carried,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::Store;
 use crate::error::Result;
 use crate::hex;
-use crate::ingest::writer::CommitMode;
+use crate::query::query_all;
 use crate::records::sessions::timestamp_from_millis;
 use redact::CleanString;
 
@@ -86,25 +86,23 @@ impl Store {
         let NewInjection {
             at, tokens, items, ..
         } = injection;
-        self.writer()
-            .submit(1, CommitMode::Immediate, move |tx, _| {
-                tx.execute(
-                    "INSERT INTO injections (name, session, workspace, at, prompt, tokens)
+        self.write(move |tx, _| {
+            tx.execute(
+                "INSERT INTO injections (name, session, workspace, at, prompt, tokens)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                    params![
-                        name.as_str(),
-                        session.as_ref().map(CleanString::as_str),
-                        workspace.as_ref().map(CleanString::as_str),
-                        at.as_millisecond(),
-                        prompt,
-                        tokens.0
-                    ],
-                )?;
-                let id = tx.last_insert_rowid();
-                insert_items(tx, id, &items)?;
-                delete_old_injections(tx, id)
-            })
-            .wait()
+                params![
+                    name.as_str(),
+                    session.as_ref().map(CleanString::as_str),
+                    workspace.as_ref().map(CleanString::as_str),
+                    at.as_millisecond(),
+                    prompt,
+                    tokens.0
+                ],
+            )?;
+            let id = tx.last_insert_rowid();
+            insert_items(tx, id, &items)?;
+            delete_old_injections(tx, id)
+        })
     }
 
     /// Lists injections, the latest first.
@@ -130,34 +128,33 @@ impl Store {
     /// Returns the items that were injected into a session.
     pub fn items_injected_into(&self, session: &SessionId) -> Result<BTreeSet<MemoryItem>> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(
+            query_all(
+                connection,
                 "SELECT x.kind, x.item FROM injections i JOIN injected x ON x.injection = i.id
                  WHERE i.session = ?1",
-            )?;
-            let rows = statement.query_map([session.as_str()], |row| {
-                Ok(MemoryItem::from_parts(
-                    &row.get::<_, String>(0)?,
-                    row.get(1)?,
-                ))
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+                [session.as_str()],
+                |row| {
+                    Ok(MemoryItem::from_parts(
+                        &row.get::<_, String>(0)?,
+                        row.get(1)?,
+                    ))
+                },
+            )
         })
     }
 
     /// Stores the user's verdict on an injection. Returns whether the injection exists.
     pub fn set_verdict(&self, name: &str, verdict: InjectionVerdict) -> Result<bool> {
         let name = name.to_owned();
-        self.writer()
-            .submit(1, CommitMode::Immediate, move |tx, _| {
-                let sign = if verdict == InjectionVerdict::Good {
-                    1
-                } else {
-                    -1
-                };
-                let sql = "UPDATE injections SET verdict = ?2 WHERE name = ?1";
-                Ok(tx.execute(sql, params![name, sign])? > 0)
-            })
-            .wait()
+        self.write(move |tx, _| {
+            let sign = if verdict == InjectionVerdict::Good {
+                1
+            } else {
+                -1
+            };
+            let sql = "UPDATE injections SET verdict = ?2 WHERE name = ?1";
+            Ok(tx.execute(sql, params![name, sign])? > 0)
+        })
     }
 
     /// Returns injections that were not scored yet, whose session has had no activity since
@@ -176,19 +173,17 @@ impl Store {
     /// Stores which items of an injection were used, in their order.
     pub fn set_used(&self, name: &str, used: &[bool]) -> Result<()> {
         let (name, used) = (name.to_owned(), used.to_vec());
-        self.writer()
-            .submit(1, CommitMode::Immediate, move |tx, _| {
-                for (position, used) in used.iter().enumerate() {
-                    tx.prepare_cached(
-                        "UPDATE injected SET used = ?3 WHERE position = ?2 AND injection IN
+        self.write(move |tx, _| {
+            for (position, used) in used.iter().enumerate() {
+                tx.prepare_cached(
+                    "UPDATE injected SET used = ?3 WHERE position = ?2 AND injection IN
                             (SELECT id FROM injections WHERE name = ?1)",
-                    )?
-                    .execute(params![name, position, used])?;
-                }
-                tx.execute("UPDATE injections SET looked = 1 WHERE name = ?1", [&name])?;
-                Ok(())
-            })
-            .wait()
+                )?
+                .execute(params![name, position, used])?;
+            }
+            tx.execute("UPDATE injections SET looked = 1 WHERE name = ?1", [&name])?;
+            Ok(())
+        })
     }
 
     /// Returns the usefulness of items from 0 to 1: the smoothed share of cases in which they were
@@ -257,17 +252,18 @@ fn query_injections(
 }
 
 fn injected_items(connection: &Connection, injection: i64) -> Result<Vec<InjectedItem>> {
-    let mut statement = connection.prepare_cached(
+    query_all(
+        connection,
         "SELECT kind, item, tokens, used FROM injected WHERE injection = ?1 ORDER BY position",
-    )?;
-    let rows = statement.query_map([injection], |row| {
-        Ok(InjectedItem {
-            item: MemoryItem::from_parts(&row.get::<_, String>(0)?, row.get(1)?),
-            tokens: Tokens(row.get(2)?),
-            used: row.get(3)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        [injection],
+        |row| {
+            Ok(InjectedItem {
+                item: MemoryItem::from_parts(&row.get::<_, String>(0)?, row.get(1)?),
+                tokens: Tokens(row.get(2)?),
+                used: row.get(3)?,
+            })
+        },
+    )
 }
 
 fn insert_items(

@@ -10,7 +10,6 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::Store;
 use crate::error::{Error, Result};
-use crate::ingest::writer::CommitMode;
 use crate::records::sessions::timestamp_from_millis;
 
 /// A lease of this age has expired.
@@ -71,55 +70,40 @@ impl Store {
         getrandom::fill(&mut holder)
             .map_err(|error| Error::io(self.path())(std::io::Error::other(error.to_string())))?;
         let session = session.clone();
-        let ticket = self
-            .writer()
-            .submit(1, CommitMode::Immediate, move |tx, _| {
-                let Some(number) = session_number(tx, &session)? else {
-                    return Ok(LeaseOutcome::Unknown);
-                };
-                if let Some((_, since)) = lease_holder(tx, number, work)?
-                    && !is_stale(since, now)
-                {
-                    return Ok(LeaseOutcome::Busy { since });
-                }
-                tx.prepare_cached(
-                    "INSERT OR REPLACE INTO leases (session, kind, holder, since)
+        self.write(move |tx, _| {
+            let Some(number) = session_number(tx, &session)? else {
+                return Ok(LeaseOutcome::Unknown);
+            };
+            if let Some((_, since)) = lease_holder(tx, number, work)?
+                && !is_stale(since, now)
+            {
+                return Ok(LeaseOutcome::Busy { since });
+            }
+            tx.prepare_cached(
+                "INSERT OR REPLACE INTO leases (session, kind, holder, since)
                  VALUES (?1, ?2, ?3, ?4)",
-                )?
-                .execute(params![
-                    number,
-                    work.name(),
-                    holder,
-                    now.as_millisecond()
-                ])?;
-                Ok(LeaseOutcome::Granted(Lease {
-                    session: session.clone(),
-                    kind: work,
-                    since: now,
-                    number,
-                    holder,
-                }))
-            });
-        ticket.wait()
+            )?
+            .execute(params![number, work.name(), holder, now.as_millisecond()])?;
+            Ok(LeaseOutcome::Granted(Lease {
+                session: session.clone(),
+                kind: work,
+                since: now,
+                number,
+                holder,
+            }))
+        })
     }
 
     /// Releases a lease, unless another process has taken it over.
     pub fn release_lease(&self, lease: &Lease) -> Result<()> {
         let lease = lease.clone();
-        let ticket = self
-            .writer()
-            .submit(1, CommitMode::Immediate, move |tx, _| {
-                tx.prepare_cached(
-                    "DELETE FROM leases WHERE session = ?1 AND kind = ?2 AND holder = ?3",
-                )?
-                .execute(params![
-                    lease.number,
-                    lease.kind.name(),
-                    lease.holder
-                ])?;
-                Ok(())
-            });
-        ticket.wait()
+        self.write(move |tx, _| {
+            tx.prepare_cached(
+                "DELETE FROM leases WHERE session = ?1 AND kind = ?2 AND holder = ?3",
+            )?
+            .execute(params![lease.number, lease.kind.name(), lease.holder])?;
+            Ok(())
+        })
     }
 
     /// Returns since when a process has been working on a session; `None` when there is none, or

@@ -8,7 +8,7 @@ use crate::Store;
 use crate::columns::columns;
 use crate::derived::leases;
 use crate::error::Result;
-use crate::ingest::writer::CommitMode;
+use crate::query::query_all;
 use crate::records::sessions::timestamp_from_millis;
 use redact::CleanString;
 
@@ -43,12 +43,7 @@ impl Store {
         let clean = |text: &str| self.redactor().clean(text).into_owned();
         let texts = [&call.purpose, &call.model, &call.outcome].map(|text| clean(text));
         let call = call.clone();
-        let ticket = self
-            .writer()
-            .submit(1, CommitMode::Immediate, move |tx, _| {
-                insert(tx, &call, &texts)
-            });
-        ticket.wait()
+        self.write(move |tx, _| insert(tx, &call, &texts))
     }
 
     /// Returns the calls since a time, the latest first.
@@ -59,10 +54,9 @@ impl Store {
             col::SQL
         );
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
             let since = since.map(Timestamp::as_millisecond);
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![since, limit], |row| {
+            query_all(connection, &sql, params![since, limit], |row| {
                 Ok(ModelCall {
                     at: timestamp_from_millis(row.get(col::at)?).unwrap_or(Timestamp::UNIX_EPOCH),
                     purpose: row.get(col::purpose)?,
@@ -80,8 +74,7 @@ impl Store {
                     usd: row.get(col::usd)?,
                     outcome: row.get(col::outcome)?,
                 })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            })
         })
     }
 

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::hex;
 use crate::ingest::writer::CommitMode;
+use crate::query::query_all;
 use crate::records::sessions::{SessionRef, timestamp_from_millis};
 use crate::records::{self, StoredRecord};
 use crate::texts::reader::TextReader;
@@ -191,18 +192,17 @@ impl Store {
     /// the latest first, without subagents.
     pub fn sessions_to_summarize(&self, since: Timestamp, limit: usize) -> Result<Vec<SessionId>> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            query_all(
+                connection,
                 "SELECT s.name FROM sessions s LEFT JOIN summaries m ON m.session = s.id
                  WHERE s.kind <> 'subagent' AND s.records > 0
                    AND coalesce(s.ended, s.started) >= ?1
                    AND (m.session IS NULL OR m.looked <> s.records)
                  ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?2",
-            )?;
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![since.as_millisecond(), limit], |row| {
-                Ok(SessionId::new(row.get::<_, String>(0)?))
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+                params![since.as_millisecond(), limit],
+                |row| Ok(SessionId::new(row.get::<_, String>(0)?)),
+            )
         })
     }
 
@@ -246,29 +246,26 @@ impl Store {
             .map(|text| self.clean_session_text(session, text))
             .transpose()?;
         let (session, mark) = (session.clone(), look.position);
-        let ticket = self
-            .writer()
-            .submit(1, CommitMode::Immediate, move |tx, _| {
-                let Some(number) = leases::session_number(tx, &session)? else {
-                    return Ok(());
-                };
-                tx.prepare_cached(
-                    "INSERT INTO summaries (session, looked, state, folded, line, ordinal)
+        self.write(move |tx, _| {
+            let Some(number) = leases::session_number(tx, &session)? else {
+                return Ok(());
+            };
+            tx.prepare_cached(
+                "INSERT INTO summaries (session, looked, state, folded, line, ordinal)
                  SELECT id, records, ?2, ?3, ?4, ?5 FROM sessions WHERE id = ?1
                  ON CONFLICT (session) DO UPDATE SET looked = excluded.looked,
                     state = excluded.state, folded = excluded.folded, line = excluded.line,
                     ordinal = excluded.ordinal",
-                )?
-                .execute(params![
-                    number,
-                    state.as_ref().map(CleanString::as_str),
-                    mark.records,
-                    mark.line,
-                    mark.ordinal
-                ])?;
-                Ok(())
-            });
-        ticket.wait()
+            )?
+            .execute(params![
+                number,
+                state.as_ref().map(CleanString::as_str),
+                mark.records,
+                mark.line,
+                mark.ordinal
+            ])?;
+            Ok(())
+        })
     }
 
     /// Replaces the summary of a session, if the caller still holds the lease.
@@ -304,15 +301,12 @@ impl Store {
     pub fn remove_summary(&self, session: &SessionId) -> Result<()> {
         let session = session.clone();
         let path = self.summary_path(&session);
-        let ticket = self
-            .writer()
-            .submit(1, CommitMode::Immediate, move |tx, _| {
-                if let Some(number) = leases::session_number(tx, &session)? {
-                    forget_session(tx, number)?;
-                }
-                Ok(())
-            });
-        ticket.wait()?;
+        self.write(move |tx, _| {
+            if let Some(number) = leases::session_number(tx, &session)? {
+                forget_session(tx, number)?;
+            }
+            Ok(())
+        })?;
         files::remove_dir_if_exists(path.parent().unwrap_or(&path))
     }
 
@@ -320,12 +314,13 @@ impl Store {
     /// encrypted store must have none, because the files are plain text.
     pub fn remove_summaries(&self) -> Result<usize> {
         let sessions: Vec<String> = self.read(|connection| {
-            let mut statement = connection.prepare_cached(
+            query_all(
+                connection,
                 "SELECT s.name FROM summaries m JOIN sessions s ON s.id = m.session
                  WHERE m.version > 0",
-            )?;
-            let rows = statement.query_map([], |row| row.get(0))?;
-            Ok(rows.collect::<Result<_, _>>()?)
+                [],
+                |row| row.get(0),
+            )
         })?;
         for session in &sessions {
             self.remove_summary(&SessionId::new(session.as_str()))?;

@@ -18,6 +18,7 @@ use crate::index::postings::Postings;
 use crate::index::signals::{self, RecordSignals};
 use crate::index::terms::{SCOPE, SPEAKER};
 use crate::ingest::sanitizer::SENSITIVE_TAG;
+use crate::query::query_all;
 use crate::records::sessions::timestamp_from_millis;
 use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 use crate::{Query, Store, records};
@@ -293,9 +294,7 @@ impl Lookup<'_> {
     }
 
     fn query_names(&self, sql: &str, value: &str) -> Result<Vec<String>> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map([value], |row| row.get(0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        query_all(self.connection, sql, [value], |row| row.get(0))
     }
 
     /// Returns the rows that match an FTS5 expression, the newest first, at most `max`.
@@ -322,9 +321,9 @@ impl Lookup<'_> {
             sql += &format!(" AND {}", condition.replace('?', &number));
         }
         sql += " ORDER BY f.rowid DESC LIMIT ?2";
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        query_all(self.connection, &sql, params_from_iter(values), |row| {
+            row.get(0)
+        })
     }
 
     /// Returns the approximate number of rows in a query's workspace, and the number of the latest
@@ -444,13 +443,14 @@ impl Lookup<'_> {
     /// Returns terms of the index that begin with `prefix`, with the number of rows that contain
     /// them.
     pub fn terms_with_prefix(&self, prefix: &str, max: usize) -> Result<Vec<(String, u64)>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT term, doc FROM search_terms WHERE term >= ?1 AND term < ?2 LIMIT ?3",
-        )?;
         let end = format!("{prefix}\u{10ffff}");
         let max = i64::try_from(max).unwrap_or(i64::MAX);
-        let rows = statement.query_map((prefix, end, max), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        query_all(
+            self.connection,
+            "SELECT term, doc FROM search_terms WHERE term >= ?1 AND term < ?2 LIMIT ?3",
+            (prefix, end, max),
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
     }
 
     /// Returns the ids and titles of sessions by the numbers in row attributes.

@@ -364,7 +364,7 @@ fn each_index_entry(
         let text = match texts.read(connection, row, 9) {
             Err(error @ Error::MissingText(_)) => {
                 // A record with an unreadable text cannot be indexed, and must not stop the others.
-                tracing::warn!(%error, "a record is left out of the search index");
+                tracing::warn!(%error, "cannot index a record with an unreadable text");
                 continue;
             }
             text => text?,

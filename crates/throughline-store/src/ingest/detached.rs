@@ -13,6 +13,7 @@ use crate::columns::columns;
 use crate::error::Result;
 use crate::ingest::sources;
 use crate::ingest::writer::WriterState;
+use crate::query::query_all;
 use crate::records;
 use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 
@@ -150,27 +151,30 @@ columns! {
 }
 
 fn source_records(connection: &Connection, source: i64) -> Result<Vec<SourceRecord>> {
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT {} FROM records WHERE {IN_SOURCE_SQL} ORDER BY line, ordinal, row",
-        col::SQL
-    ))?;
-    let rows = statement.query_map([source], |row| {
-        Ok(SourceRecord {
-            row: row.get(col::row)?,
-            id: RecordId::from_bytes(row.get(col::id)?),
-            session: row.get(col::session)?,
-            kind: row.get(col::kind)?,
-            ordinal: row.get(col::ordinal)?,
-            size: row.get(col::size)?,
-            message: row.get(col::message)?,
-            line: row.get(col::line)?,
-            detached: row.get(col::detached)?,
-            alias: row
-                .get::<_, Option<_>>(col::alias)?
-                .map(RecordId::from_bytes),
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_all(
+        connection,
+        &format!(
+            "SELECT {} FROM records WHERE {IN_SOURCE_SQL} ORDER BY line, ordinal, row",
+            col::SQL
+        ),
+        [source],
+        |row| {
+            Ok(SourceRecord {
+                row: row.get(col::row)?,
+                id: RecordId::from_bytes(row.get(col::id)?),
+                session: row.get(col::session)?,
+                kind: row.get(col::kind)?,
+                ordinal: row.get(col::ordinal)?,
+                size: row.get(col::size)?,
+                message: row.get(col::message)?,
+                line: row.get(col::line)?,
+                detached: row.get(col::detached)?,
+                alias: row
+                    .get::<_, Option<_>>(col::alias)?
+                    .map(RecordId::from_bytes),
+            })
+        },
+    )
 }
 
 /// Ends what [`begin_rereading`] began, and returns the last row that was stored before it.

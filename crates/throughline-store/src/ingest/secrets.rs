@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::ingest::sanitizer::CleanSecrets;
 use crate::ingest::text_filter::TextFilter;
 use crate::ingest::writer::WriterState;
+use crate::query::query_all;
 use crate::records::sessions::SessionRef;
 use crate::records::{self, sessions};
 use crate::texts::logs;
@@ -21,18 +22,19 @@ impl Store {
     /// Returns the fingerprints of a session's secrets.
     pub(crate) fn fingerprints(&self, session: &SessionId) -> Result<Vec<Fingerprint>> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(
+            query_all(
+                connection,
                 "SELECT x.hash, x.length, x.rule FROM secrets x JOIN sessions s ON s.id = x.session
                  WHERE s.name = ?1",
-            )?;
-            let rows = statement.query_map([session.as_str()], |row| {
-                Ok(Fingerprint {
-                    hash: row.get(0)?,
-                    len: row.get(1)?,
-                    rule: row.get(2)?,
-                })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+                [session.as_str()],
+                |row| {
+                    Ok(Fingerprint {
+                        hash: row.get(0)?,
+                        len: row.get(1)?,
+                        rule: row.get(2)?,
+                    })
+                },
+            )
         })
     }
 }

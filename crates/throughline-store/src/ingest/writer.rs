@@ -240,7 +240,7 @@ impl WalLimiter {
             Ok(true) => connection::WAL_BYTES_MAX,
             Ok(false) => size + connection::WAL_BYTES_MAX / 4,
             Err(error) => {
-                tracing::warn!(%error, "the write-ahead log is not emptied");
+                tracing::warn!(%error, "cannot truncate the write-ahead log");
                 size + connection::WAL_BYTES_MAX / 4
             }
         };
@@ -255,7 +255,7 @@ fn resume_forgetting(connection: &mut Connection, store: &Path) {
         Err(error) => Err(error),
     };
     if let Err(error) = went_on {
-        tracing::warn!(%error, "traces of what was forgotten are still there");
+        tracing::warn!(%error, "cannot remove the traces of forgotten text yet");
     }
 }
 
@@ -389,7 +389,7 @@ mod tests {
         write(&connection);
         let mut log = WalLimiter { limit_bytes: 1 };
         log.truncate_if_large(&mut connection, &path);
-        assert!(connection::wal_bytes(&path) > 0, "somebody reads");
+        assert!(connection::wal_bytes(&path) > 0, "a reader is open");
         assert!(log.limit_bytes > connection::WAL_BYTES_MAX / 4);
         reader.execute_batch("COMMIT").unwrap();
         log.truncate_if_large(&mut connection, &path);

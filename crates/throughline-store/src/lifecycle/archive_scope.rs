@@ -13,6 +13,7 @@ use crate::ingest::writer::{CommitMode, WriterState};
 use crate::lifecycle::forget::traces;
 use crate::lifecycle::maintenance;
 use crate::portable::ImportScope;
+use crate::query::query_all;
 use crate::texts::logs::{self, TextLocation};
 
 /// The name of the task. A new rule for old archives gets a new name.
@@ -63,9 +64,7 @@ impl Store {
         let note = |tx: &Transaction<'_>, _: &mut WriterState| {
             maintenance::mark_done(tx, SCRUB_TASK, Timestamp::UNIX_EPOCH)
         };
-        self.writer()
-            .submit(1, CommitMode::Immediate, note)
-            .wait()?;
+        self.write(note)?;
         Ok(scrub)
     }
 }
@@ -76,9 +75,12 @@ fn is_done(connection: &Connection) -> Result<bool> {
 }
 
 fn archived_sources(connection: &Connection) -> Result<Vec<i64>> {
-    let mut statement = connection.prepare_cached("SELECT DISTINCT source FROM raw ORDER BY 1")?;
-    let rows = statement.query_map([], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_all(
+        connection,
+        "SELECT DISTINCT source FROM raw ORDER BY 1",
+        [],
+        |row| row.get(0),
+    )
 }
 
 fn plan_source_change(

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
-use crate::ingest::writer::{CommitMode, WriterState};
+use crate::ingest::writer::WriterState;
 use crate::texts::packs::PackReport;
 
 /// A session without activity for this long is packed.
@@ -92,9 +92,7 @@ impl Store {
             }
             let note =
                 move |tx: &Transaction<'_>, _: &mut WriterState| mark_done(tx, chore.name(), now);
-            self.writer()
-                .submit(1, CommitMode::Immediate, note)
-                .wait()?;
+            self.write(note)?;
             house.done.push(chore);
         }
         Ok(house)
@@ -116,19 +114,13 @@ impl Store {
     /// Merges facts of the same workspace, kind and trust with the same words, and returns how many
     /// were merged. The older fact stays and supersedes the other. Pinned facts are left alone.
     pub fn consolidate_facts(&self) -> Result<usize> {
-        self.writer()
-            .submit(1, CommitMode::Immediate, |tx, _| merge_equal_facts(tx))
-            .wait()
+        self.write(|tx, _| merge_equal_facts(tx))
     }
 
     /// Deletes rows that nothing refers to, and returns their number.
     pub fn delete_unreferenced(&self, now: Timestamp) -> Result<usize> {
         let before = (now - HISTORY_RETENTION).as_millisecond();
-        self.writer()
-            .submit(1, CommitMode::Immediate, move |tx, writer| {
-                delete_unreferenced_rows(tx, writer, before)
-            })
-            .wait()
+        self.write(move |tx, writer| delete_unreferenced_rows(tx, writer, before))
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn lock_shared(folder: &Path) -> Result<StoreLock> {
         if !can_skip_lock(&error) {
             return Err(error);
         }
-        tracing::debug!(%error, "the store is used without a lock");
+        tracing::debug!(%error, "cannot lock the store; using it without a lock");
         Ok(StoreLock { _file: None })
     })
 }

@@ -36,7 +36,7 @@ pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i
         Ok(()) => {}
         Err(error) if error.is_disk_full() => {
             files::remove_if_exists(&aside)?;
-            tracing::warn!("no room for a safety copy; the store is brought up to date without");
+            tracing::warn!("no disk space for a safety copy; migrating the store without one");
             return Ok(());
         }
         Err(error) => {
@@ -56,7 +56,7 @@ fn lock_folder(folder: &Path) -> Result<fs::File> {
     files::create_private_file(&path)?;
     let file = fs::File::open(&path).map_err(Error::io(&path))?;
     if let Err(error) = file.lock() {
-        tracing::debug!(%error, "the safety copy is made without a lock");
+        tracing::debug!(%error, "cannot lock the folder of safety copies; copying without a lock");
     }
     Ok(file)
 }

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::index::IndexRowEntry;
 use crate::ingest::sanitizer::{CleanRecord, TextPlacement};
 use crate::ingest::writer::WriterState;
+use crate::query::query_all;
 use crate::texts::{blocks, bodies};
 use redact::CleanString;
 
@@ -299,9 +300,12 @@ fn find_duplicates(connection: &Connection, id: RecordId) -> Result<Vec<Duplicat
         "SELECT {} FROM records WHERE id BETWEEN ?1 AND ?2 ORDER BY row",
         col::SQL
     );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([low.as_bytes(), high.as_bytes()], DuplicateRow::from_row)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_all(
+        connection,
+        &sql,
+        [low.as_bytes(), high.as_bytes()],
+        DuplicateRow::from_row,
+    )
 }
 
 /// Returns the record whose entry the log has renamed, so that it would get this id today.

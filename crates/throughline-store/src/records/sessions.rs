@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::index::digest_rows;
 use crate::ingest::sanitizer::CleanSession;
 use crate::ingest::writer::WriterState;
+use crate::query::query_all;
 use crate::records::{self, workspaces};
 use redact::CleanString;
 
@@ -40,8 +41,9 @@ impl Store {
     /// Lists sessions, the latest first.
     pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<Session>> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(&list_sql())?;
-            let rows = statement.query_map(
+            query_all(
+                connection,
+                &list_sql(),
                 params![
                     filter.flavor.map(Flavor::name),
                     filter.workspace,
@@ -52,8 +54,7 @@ impl Store {
                     filter.gone,
                 ],
                 read_session,
-            )?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            )
         })
     }
 
@@ -65,10 +66,8 @@ impl Store {
             "ORDER BY length(s.name), s.name LIMIT ?2",
         );
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![prefix, limit], read_session)?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            query_all(connection, &sql, params![prefix, limit], read_session)
         })
     }
 
@@ -98,11 +97,7 @@ impl Store {
     /// Returns the sessions that `parent` started.
     pub fn subagents(&self, parent: &SessionId) -> Result<Vec<Session>> {
         let sql = select_sessions("s.parent = ?1", "ORDER BY s.started, s.name");
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map([parent.as_str()], read_session)?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
+        self.read(|connection| query_all(connection, &sql, [parent.as_str()], read_session))
     }
 }
 
@@ -110,9 +105,7 @@ impl Store {
 pub(crate) fn sessions_by_ids(connection: &Connection, ids: &[i64]) -> Result<Vec<Session>> {
     let list = serde_json::to_string(ids).unwrap_or_default();
     let sql = select_sessions("s.id IN (SELECT value FROM json_each(?1))", "ORDER BY s.id");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([list], read_session)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_all(connection, &sql, [list], read_session)
 }
 
 /// Records that a session has changed, which makes its digest stale.

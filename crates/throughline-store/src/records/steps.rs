@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::Store;
 use crate::columns::columns;
 use crate::error::Result;
+use crate::query::query_all;
 use crate::records::sessions::timestamp_from_millis;
 use crate::records::{self, StoredRecord};
 use crate::texts::reader::{TEXT_COLUMNS, TextReader};
@@ -193,9 +194,7 @@ fn query_steps(
     sql: &str,
     values: &[&dyn rusqlite::ToSql],
 ) -> Result<Vec<SessionStep>> {
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(values, read_step)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_all(connection, sql, values, read_step)
 }
 
 fn read_step(row: &Row<'_>) -> rusqlite::Result<SessionStep> {

@@ -6,6 +6,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use crate::Store;
 use crate::error::Result;
 use crate::ingest::writer::WriterState;
+use crate::query::query_all;
 use crate::records;
 use redact::CleanString;
 
@@ -167,7 +168,10 @@ fn records_in(tx: &Transaction<'_>, workspace: i64) -> Result<i64> {
 }
 
 fn sessions_in(tx: &Transaction<'_>, workspace: i64) -> Result<Vec<i64>> {
-    let mut statement = tx.prepare_cached("SELECT id FROM sessions WHERE workspace = ?1")?;
-    let rows = statement.query_map([workspace], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_all(
+        tx,
+        "SELECT id FROM sessions WHERE workspace = ?1",
+        [workspace],
+        |row| row.get(0),
+    )
 }

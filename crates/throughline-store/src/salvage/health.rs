@@ -106,7 +106,7 @@ pub(crate) fn find_problems(connection: &Connection, deep: bool) -> Result<Vec<S
     problems.retain(|problem| problem != "ok");
     if deep {
         let pieces = format!("SELECT count(*) FROM raw WHERE {}", logs::WITHOUT_TEXT);
-        let pieces = (pieces.as_str(), "pieces of logs without their text");
+        let pieces = (pieces.as_str(), "pieces of logs have no text");
         for (sql, what) in CONSISTENCY_CHECKS.iter().copied().chain([pieces]) {
             let found = connection.query_row(sql, [], |row| row.get::<_, i64>(0));
             match found {
@@ -123,13 +123,13 @@ pub(crate) fn find_problems(connection: &Connection, deep: bool) -> Result<Vec<S
 const CONSISTENCY_CHECKS: &[(&str, &str)] = &[
     (
         "SELECT count(*) FROM pragma_foreign_key_check",
-        "rows refer to something that is not there",
+        "rows refer to a missing row",
     ),
     (
         "SELECT coalesce(sum(abs(s.records - coalesce(e.records, 0)
             - (SELECT count(*) FROM records r WHERE r.session = s.id))), 0)
          FROM sessions s LEFT JOIN evictions e ON e.session = s.id",
-        "records more or fewer than their sessions count",
+        "records differ from the counts of their sessions",
     ),
 ];
 

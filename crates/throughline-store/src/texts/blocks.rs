@@ -149,7 +149,7 @@ pub(crate) fn blank_texts(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)
         Ok(bytes) => bytes,
         Err(error @ Error::MissingText(_)) => {
             // None of its texts can be read, but its bytes may hold what must be deleted.
-            tracing::warn!(%error, "an unreadable block is deleted");
+            tracing::warn!(%error, "deleting an unreadable block");
             tx.prepare_cached("DELETE FROM blocks WHERE id = ?1")?
                 .execute([id])?;
             return Ok(());

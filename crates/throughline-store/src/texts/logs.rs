@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::ingest::sanitizer::CompressedText;
 use crate::ingest::secrets::SecretMatcher;
 use crate::lifecycle::forget::{LineNumbers, Needles};
+use crate::query::query_all;
 use crate::records::sessions::SessionRef;
 use crate::salvage::verify::DamagedTexts;
 use crate::texts::blocks::ZSTD_LEVEL;
@@ -240,9 +241,9 @@ pub(crate) fn text_locations(
     values: &[&dyn rusqlite::ToSql],
 ) -> Result<Vec<TextLocation>> {
     let sql = format!("SELECT body, block, start, length FROM raw WHERE {condition}");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(values, |row| TextLocation::from_row(row, 0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_all(connection, &sql, values, |row| {
+        TextLocation::from_row(row, 0)
+    })
 }
 
 /// Deletes a text that no piece refers to any more.
@@ -318,7 +319,7 @@ pub(crate) fn readable_text(
     match read_text_at(connection, kept) {
         Ok(text) => Ok(Some(text)),
         Err(error @ Error::MissingText(_)) => {
-            tracing::warn!(%error, "a piece of an archived log cannot be read");
+            tracing::warn!(%error, "cannot read a piece of an archived log");
             Ok(None)
         }
         Err(error) => Err(error),

@@ -61,7 +61,7 @@ impl Store {
             }
             let prepared = match self.read(|connection| build_pack(connection, session)) {
                 Err(error @ (Error::MissingText(_) | Error::ChecksumMismatch(_))) => {
-                    tracing::warn!(session, %error, "session with a damaged text not packed");
+                    tracing::warn!(session, %error, "cannot pack a session with a damaged text");
                     continue;
                 }
                 prepared => prepared?,

@@ -17,8 +17,9 @@ use serde::Serialize;
 use crate::derived::summaries;
 use crate::error::Result;
 use crate::index::digest_rows;
-use crate::ingest::writer::{CommitMode, WriterState};
+use crate::ingest::writer::WriterState;
 use crate::lifecycle::forget::{Traces, traces};
+use crate::query::query_all;
 use crate::records::sessions::session_ref;
 use crate::records::{REDACTION_VERSION, RecordRow};
 use crate::texts::logs;
@@ -99,12 +100,7 @@ impl Store {
                 apply_findings(tx, writer, session, &found, now)?;
                 Ok(found)
             };
-            rescan.add_findings(
-                &self
-                    .writer()
-                    .submit(1, CommitMode::Immediate, work)
-                    .wait()?,
-            );
+            rescan.add_findings(&self.write(work)?);
         }
         if which == RescanScope::All || rescan.looked_at > 0 {
             let redactor = self.redactor_handle();
@@ -114,12 +110,7 @@ impl Store {
                 writer.clear_ids();
                 Ok(found)
             };
-            rescan.add_findings(
-                &self
-                    .writer()
-                    .submit(1, CommitMode::Immediate, work)
-                    .wait()?,
-            );
+            rescan.add_findings(&self.write(work)?);
         }
         if rescan.changed > 0 {
             rescan.traces =
@@ -187,10 +178,10 @@ const OTHER_COLUMNS: &[TextColumn] = &[
 
 fn sessions_to_scan(connection: &Connection, which: RescanScope) -> Result<Vec<i64>> {
     let sql = "SELECT DISTINCT session FROM records WHERE ?1 OR redaction < ?2 ORDER BY 1";
-    let mut statement = connection.prepare_cached(sql)?;
     let all = which == RescanScope::All;
-    let rows = statement.query_map(params![all, REDACTION_VERSION], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_all(connection, sql, params![all, REDACTION_VERSION], |row| {
+        row.get(0)
+    })
 }
 
 /// Scans the records of a session, its summary and its logs. Values that are found are added to
@@ -248,10 +239,13 @@ fn outdated_rows(
     which: RescanScope,
 ) -> Result<BTreeSet<i64>> {
     let sql = "SELECT row FROM records WHERE session = ?1 AND (?2 OR redaction < ?3)";
-    let mut statement = connection.prepare_cached(sql)?;
     let all = which == RescanScope::All;
-    let rows = statement.query_map(params![session, all, REDACTION_VERSION], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    query_all(
+        connection,
+        sql,
+        params![session, all, REDACTION_VERSION],
+        |row| row.get(0),
+    )
 }
 
 /// A scan in progress: the secrets that it knows, and the texts that must be rewritten.

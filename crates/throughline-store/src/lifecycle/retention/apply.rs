@@ -125,9 +125,7 @@ impl Store {
         }
         if self.has_new_captures(now)? {
             let stamp = move |tx: &Transaction<'_>, _: &mut WriterState| stamp_captures(tx, now);
-            self.writer()
-                .submit(1, CommitMode::Immediate, stamp)
-                .wait()?;
+            self.write(stamp)?;
         }
         out.over_hard_cap_bytes = eviction.over_hard_cap_bytes;
         out.over_distilled_cap_bytes = eviction.over_distilled_cap_bytes;
@@ -172,7 +170,7 @@ impl Store {
         let claim = move |tx: &Transaction<'_>, _: &mut WriterState| {
             maintenance::claim_if_due(tx, AGE_HELD_BACK_TASK, super::plan::DELETE_AFTER_PAUSE, now)
         };
-        self.writer().submit(1, CommitMode::Immediate, claim).wait()
+        self.write(claim)
     }
 
     /// Removes the terms of deleted records from the index.
@@ -181,7 +179,7 @@ impl Store {
             writer.index.flush(tx)?;
             crate::index::purge_deleted_terms(tx)
         };
-        self.writer().submit(1, CommitMode::Immediate, merge).wait()
+        self.write(merge)
     }
 
     /// Returns free pages to the file system if there are many. A full disk or another process that
@@ -195,7 +193,7 @@ impl Store {
         let connection = crate::open::connection::open_writer(self.path(), self.key.as_ref())?;
         let shrunk = connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
         if let Err(error) = &shrunk {
-            tracing::warn!(%error, "the store's free pages stay in its file");
+            tracing::warn!(%error, "cannot shrink the file of the store; its free pages will be reused");
         }
         Ok(shrunk.is_ok())
     }

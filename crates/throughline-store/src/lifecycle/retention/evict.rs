@@ -11,6 +11,7 @@ use super::plan::{EvictionPass, PlannedEviction};
 use crate::error::Result;
 use crate::index::digest_rows;
 use crate::ingest::writer::WriterState;
+use crate::query::query_all;
 use crate::records;
 use crate::texts::{blocks, bodies, logs};
 
@@ -123,24 +124,25 @@ struct EvictedRow {
 }
 
 fn session_rows(connection: &Connection, session: i64) -> Result<Vec<EvictedRow>> {
-    let mut statement = connection.prepare_cached(
+    query_all(
+        connection,
         "SELECT row, id, kind, copy, block, start, size, body FROM records WHERE session = ?1
          ORDER BY row",
-    )?;
-    let rows = statement.query_map([session], |row| {
-        let block: Option<i64> = row.get(4)?;
-        let start: Option<usize> = row.get(5)?;
-        let size: usize = row.get(6)?;
-        Ok(EvictedRow {
-            row: row.get(0)?,
-            id: RecordId::from_bytes(row.get(1)?),
-            kind: records::kind_from_number(row.get(2)?),
-            copy: row.get(3)?,
-            block: block.zip(start).map(|(block, start)| (block, start, size)),
-            body: row.get(7)?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+        [session],
+        |row| {
+            let block: Option<i64> = row.get(4)?;
+            let start: Option<usize> = row.get(5)?;
+            let size: usize = row.get(6)?;
+            Ok(EvictedRow {
+                row: row.get(0)?,
+                id: RecordId::from_bytes(row.get(1)?),
+                kind: records::kind_from_number(row.get(2)?),
+                copy: row.get(3)?,
+                block: block.zip(start).map(|(block, start)| (block, start, size)),
+                body: row.get(7)?,
+            })
+        },
+    )
 }
 
 /// Records what is evicted, before it is deleted.
