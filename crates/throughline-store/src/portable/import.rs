@@ -68,9 +68,9 @@ pub struct ImportReport {
 }
 
 impl Store {
-    /// Takes an export in. Every text goes through the redactor; what is there already is left as it
-    /// is, so an import that was interrupted can be run again. `progress` hears how many bytes were
-    /// read.
+    /// Takes an export in. Every text goes through the redactor; what is there already is left as
+    /// it is, so an import that was interrupted can be run again. `progress` hears how many bytes
+    /// were read.
     pub fn import(
         &self,
         input: &mut dyn BufRead,

@@ -1,9 +1,9 @@
 //! Signatures of exported lines.
 //!
-//! An export carries claims that only the user may make: that the user said something, prefers it or
-//! pinned it. A store signs each such line with its own key, and an import believes a claim where the
-//! signature is its own. The signature is the last member of the line's object and covers every
-//! byte before it, so no two readings of the JSON can differ.
+//! An export carries claims that only the user may make: that the user said something, prefers it
+//! or pinned it. A store signs each such line with its own key, and an import believes a claim
+//! where the signature is its own. The signature is the last member of the line's object and covers
+//! every byte before it, so no two readings of the JSON can differ.
 
 use redact::Redactor;
 

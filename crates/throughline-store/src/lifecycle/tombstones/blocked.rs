@@ -22,7 +22,8 @@ pub(crate) struct BlockedContent {
     pub sessions: HashSet<String>,
     /// Indexes into the batch.
     pub records: BTreeSet<usize>,
-    /// True when the source holds only forgotten records. Then neither its log nor its name is stored.
+    /// True when the source holds only forgotten records. Then neither its log nor its name is
+    /// stored.
     pub whole_source: bool,
     /// True when there are tombstones, so that the log must be checked too.
     has_tombstones: bool,
@@ -97,7 +98,8 @@ pub(crate) fn blocked_by_tombstones(
 }
 
 impl BlockedContent {
-    /// Adds the words that occur only in forgotten records, since their log may hold them in pieces.
+    /// Adds the words that occur only in forgotten records, since their log may hold them in
+    /// pieces.
     fn look_for_words(&mut self, tx: &Transaction<'_>, batch: &Batch) -> Result<()> {
         let all = batch.cleaned.records.iter().enumerate();
         let (gone, stays): (Vec<_>, Vec<_>) = all.partition(|(at, _)| self.records.contains(at));
@@ -122,7 +124,8 @@ impl BlockedContent {
         title.filter(|title| !self.titles.contains(title.as_str()))
     }
 
-    /// Returns the piece of a log without the forgotten lines, or `None` when it holds none of them.
+    /// Returns the piece of a log without the forgotten lines, or `None` when it holds none of
+    /// them.
     pub(crate) fn blank_piece(
         &self,
         tx: &Transaction<'_>,

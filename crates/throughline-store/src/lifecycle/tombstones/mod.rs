@@ -1,10 +1,10 @@
 //! Tombstones keep forgotten records and sessions out while an agent's own log still has them.
 //!
-//! A tombstone is a handful of keyed hashes. A record has a hash of its text and position, which its
-//! copies in forks share, one of its text in its session, one of its position in its log, and, if it is
-//! a prompt, one of the text alone, because the agents' prompt histories name no session. A session has
-//! a hash of its name and those of its records that a later fork could repeat. Every batch is checked
-//! against them, however it arrives ([`blocked`]).
+//! A tombstone is a handful of keyed hashes. A record has a hash of its text and position, which
+//! its copies in forks share, one of its text in its session, one of its position in its log, and,
+//! if it is a prompt, one of the text alone, because the agents' prompt histories name no session.
+//! A session has a hash of its name and those of its records that a later fork could repeat. Every
+//! batch is checked against them, however it arrives ([`blocked`]).
 
 mod blocked;
 mod carry;
@@ -265,7 +265,7 @@ struct RecordIdentity<'a> {
 #[derive(Debug)]
 pub(crate) struct TombstoneFilter<'a> {
     redactor: &'a Redactor,
-    /// False when the store has no tombstones. Most stores have none, and then no query is made.
+    /// True when the store has no tombstones. Most stores have none, and then no query is made.
     is_empty: bool,
     sessions: HashMap<String, bool>,
 }

@@ -66,7 +66,7 @@ pub(crate) struct TreePage {
     pub kind: TreeKind,
     pub children: Vec<u32>,
     bytes: Vec<u8>,
-    /// Where the array of row offsets starts.
+    /// The offsets of the rows on the page.
     starts: Vec<usize>,
     has_rows: bool,
     is_interior: bool,

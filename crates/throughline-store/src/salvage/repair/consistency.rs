@@ -1,5 +1,5 @@
-//! Makes a store of salvaged rows whole: nothing refers to what is not there, every text is what was
-//! written, and what was lost will be read again.
+//! Makes a store of salvaged rows whole: nothing refers to what is not there, every text is what
+//! was written, and what was lost will be read again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -155,8 +155,8 @@ fn references(connection: &Connection) -> Result<Vec<(String, String, String)>> 
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Makes rows for sources that are only referred to. Their logs, when they are still there, are read
-/// as new ones, and take their records along.
+/// Makes rows for sources that are only referred to. Their logs, when they are still there, are
+/// read as new ones, and take their records along.
 fn lost_sources(tx: &Transaction<'_>, table: &str, column: &str) -> Result<()> {
     let sql = format!(
         "SELECT DISTINCT x.\"{column}\", coalesce((SELECT s.flavor FROM sessions s

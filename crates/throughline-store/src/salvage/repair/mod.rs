@@ -1,10 +1,10 @@
 //! Repair: builds a new store from everything that can still be read of a damaged one.
 //!
-//! The damaged file is read page by page ([`salvage`], by the [`layout`] of its tables), the rows are
-//! made consistent ([`consistency`]), and the new store replaces the old one. The damaged file is kept
-//! beside it unchanged; only the latest quarantine is kept. The old file is replaced only when the new
-//! one is complete, and from then on the next process that opens the store finishes the swap. A crash
-//! at any point leaves either the old store or the new one.
+//! The damaged file is read page by page ([`salvage`], by the [`layout`] of its tables), the rows
+//! are made consistent ([`consistency`]), and the new store replaces the old one. The damaged file
+//! is kept beside it unchanged; only the latest quarantine is kept. The old file is replaced only
+//! when the new one is complete, and from then on the next process that opens the store finishes
+//! the swap. A crash at any point leaves either the old store or the new one.
 
 mod consistency;
 mod layout;
@@ -51,8 +51,8 @@ pub struct RepairReport {
     pub reread: Vec<String>,
     /// Logs of lost records that no longer exist.
     pub gone: Vec<String>,
-    /// True when tombstones were lost. Forgotten records could come back if the logs were read again,
-    /// so they are not.
+    /// True when tombstones were lost. Forgotten records could come back if the logs were read
+    /// again, so they are not.
     pub may_return: bool,
     /// Logs that are not read again for that reason.
     pub held_back: Vec<String>,
@@ -92,8 +92,8 @@ pub fn repair(folder: &Path) -> Result<RepairReport> {
     Ok(repaired)
 }
 
-/// Swaps the stores when a new one is ready. SQLite must not find the old store's log beside the new
-/// store.
+/// Swaps the stores when a new one is ready. SQLite must not find the old store's log beside the
+/// new store.
 pub(crate) fn finish(folder: &Path) -> Result<()> {
     let workshop = folder.join(WORKSHOP);
     let ready = workshop.join(READY);
@@ -160,7 +160,8 @@ fn close(connection: Connection, path: &Path) -> Result<()> {
     file.sync_all().map_err(Error::io(path))
 }
 
-/// Moves the damaged store to quarantine unchanged, and deletes the quarantine of an earlier repair.
+/// Moves the damaged store to quarantine unchanged, and deletes the quarantine of an earlier
+/// repair.
 fn move_to_quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
     let (kept, coming) = (
         folder.join(QUARANTINE),
