@@ -1,4 +1,4 @@
-//! Everything as JSON Lines: out of one store, into another.
+//! Export and import of a whole store as JSON Lines.
 //!
 //! [`mod@line`] is the format, [`export`](crate::Store::export) writes it in an order that depends
 //! on nothing but what is stored, [`import`](crate::Store::import) reads it through the same door

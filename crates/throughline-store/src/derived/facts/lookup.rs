@@ -136,7 +136,8 @@ struct ScoredFact {
 fn scored(connection: &Connection, words: &StemmedText, keys: &str) -> Result<Vec<ScoredFact>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, words, pinned FROM facts WHERE superseded IS NULL AND (workspace IS NULL OR
-            workspace IN (SELECT id FROM workspaces WHERE key IN (SELECT value FROM json_each(?1))))",
+            workspace IN (SELECT id FROM workspaces
+                WHERE key IN (SELECT value FROM json_each(?1))))",
     )?;
     let mut rows = statement.query([keys])?;
     let mut scored = Vec::new();

@@ -235,7 +235,8 @@ impl Test {
 
     fn fact(&self, id: u8, text: &str, sources: &[(RecordId, &str)]) {
         let connection = Connection::open(self.store().path()).unwrap();
-        let sql = "INSERT INTO facts (id, kind, text, words, trust, made, seen) VALUES (?1, 'decision', ?2, ?2, 2, 0, 0)";
+        let sql = "INSERT INTO facts (id, kind, text, words, trust, made, seen)
+        VALUES (?1, 'decision', ?2, ?2, 2, 0, 0)";
         connection.execute(sql, params![[id; 16], text]).unwrap();
         for (record, session) in sources {
             let sql = "INSERT INTO fact_sources (fact, record, session)

@@ -172,7 +172,8 @@ fn copy_rows(old: &Connection, tx: &Transaction<'_>) -> Result<()> {
         // A tombstone that was set by the deletion above gets its original time back.
         let number: i64 = tx
             .prepare_cached(
-                "INSERT INTO tombstones (name, kind, flavor, records, at) VALUES (?1, ?2, ?3, ?4, ?5)
+                "INSERT INTO tombstones (name, kind, flavor, records, at)
+                 VALUES (?1, ?2, ?3, ?4, ?5)
                  ON CONFLICT (name) DO UPDATE SET at = excluded.at,
                     records = max(records, excluded.records)
                  RETURNING id",
