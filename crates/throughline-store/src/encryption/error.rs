@@ -10,7 +10,11 @@ pub enum EncryptionError {
     NotBuilt { path: PathBuf },
     #[error("{} is encrypted with key {id}, which is not to be found", path.display())]
     NoKey { path: PathBuf, id: KeyId },
-    #[error("{} is encrypted with key {wanted}; the key in {} is {found}", path.display(), key_file.display())]
+    #[error(
+        "{} is encrypted with key {wanted}; the key in {} is {found}",
+        path.display(),
+        key_file.display()
+    )]
     WrongKey {
         path: PathBuf,
         key_file: PathBuf,

@@ -1,4 +1,4 @@
-//! What Throughline itself made besides facts and digests: notes on sessions, calls of models,
+//! Data that Throughline itself made besides facts and digests: notes on sessions, model calls,
 //! injections.
 
 use std::fs;
@@ -46,7 +46,7 @@ pub(super) struct CallLine {
     pub outcome: String,
 }
 
-/// What was put before a model.
+/// An injection: text that was added to a model's context.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct InjectionLine {
     pub name: String,
@@ -73,7 +73,7 @@ pub(super) struct InjectedLine {
     pub used: Option<i64>,
 }
 
-/// Reads the notes on a session. Notes whose file is gone are none.
+/// Reads the notes on a session. Notes whose file is missing are ignored.
 pub(super) fn summary(
     connection: &Connection,
     session: i64,
@@ -159,7 +159,7 @@ fn injected(row: &Row<'_>) -> rusqlite::Result<InjectedLine> {
     })
 }
 
-/// Takes secrets out of every text of a line.
+/// Redacts every text of a line.
 pub(super) trait CleanLine {
     fn clean(self, door: &Sanitizer<'_>) -> Self;
 }
@@ -228,7 +228,7 @@ pub(super) fn write_summary(tx: &Transaction<'_>, line: &SummaryLine) -> Result<
     Ok(())
 }
 
-/// Enters a call into the ledger unless it stands there.
+/// Adds a call to the ledger unless it is there already.
 pub(super) fn write_call(tx: &Transaction<'_>, line: &CallLine) -> Result<()> {
     let sql = "INSERT INTO model_calls (at, purpose, session, model, input, output, cache_read,
             cache_write, usd, outcome)
@@ -250,7 +250,7 @@ pub(super) fn write_call(tx: &Transaction<'_>, line: &CallLine) -> Result<()> {
     Ok(())
 }
 
-/// Writes the account of an injection unless it is there.
+/// Writes an injection unless it exists already.
 pub(super) fn write_injection(tx: &Transaction<'_>, line: &InjectionLine) -> Result<()> {
     let sql =
         "INSERT INTO injections (name, session, workspace, at, prompt, tokens, verdict, looked)

@@ -1,4 +1,4 @@
-//! Out: sessions by name, each with what belongs to it, then logs and facts.
+//! Export: sessions by name, each with its records, then logs and facts.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ use crate::salvage::verify::DamagedTexts;
 use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 use redact::Redactor;
 
-/// What to export. Everything, unless it says otherwise.
+/// What to export. The default exports everything.
 #[derive(Clone, Debug, Default)]
 pub struct ExportFilter {
     /// Records from this time on, and the sessions that have some.
@@ -27,23 +27,23 @@ pub struct ExportFilter {
     /// A part of the workspace's key or root.
     pub workspace: Option<String>,
     pub session: Option<SessionId>,
-    /// Leaves the agents' own logs out.
+    /// Whether the agents' own logs are left out.
     pub without_logs: bool,
 }
 
-/// How much went out.
+/// The report of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ExportReport {
     pub sessions: usize,
     pub records: usize,
     pub facts: usize,
-    /// What was left out because its text is not what was written.
+    /// Records that were left out because their stored text is damaged.
     pub damaged: DamagedTexts,
 }
 
 impl Store {
-    /// Writes what the filter asks for as JSON Lines: one moment of the store, however long it
-    /// takes. `progress` hears how many sessions of how many are written.
+    /// Writes a consistent snapshot of what the filter selects as JSON Lines. `progress` is called
+    /// with the number of sessions written and their total.
     pub fn export(
         &self,
         filter: &ExportFilter,
@@ -112,7 +112,7 @@ impl Exporter<'_> {
         self.out.write_all(&text).map_err(written)
     }
 
-    /// Returns the sessions asked for by number. There are few enough to hold.
+    /// Returns the row ids of the selected sessions. They fit into memory.
     fn sessions(&self) -> Result<Vec<(i64, SessionLine)>> {
         let sql = "SELECT s.id, s.name, s.flavor, s.kind, s.title, s.title_rank, w.key, s.cwd,
                 s.branch, s.model, s.version, s.parent, s.started, s.ended
@@ -138,7 +138,7 @@ impl Exporter<'_> {
         self.filter.since.map(Timestamp::as_millisecond)
     }
 
-    /// Says whether everything is asked for, and not only some sessions of it.
+    /// Returns whether the filter selects everything.
     fn is_whole(&self) -> bool {
         let filter = self.filter;
         filter.workspace.is_none() && filter.session.is_none() && filter.since.is_none()
@@ -183,13 +183,14 @@ impl Exporter<'_> {
     fn records(&mut self, session: i64) -> Result<()> {
         let sql = format!(
             "SELECT r.id, s.name, r.message, r.line, r.ordinal, r.kind, r.trust, r.at, r.tool,
-                r.path, r.call, r.tags, r.metadata, c.cwd, c.branch, c.model, r.detached, {TEXT_COLUMNS},
-                r.checksum
+                r.path, r.call, r.tags, r.metadata, c.cwd, c.branch, c.model, r.detached,
+                {TEXT_COLUMNS}, r.checksum
              FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN contexts c ON c.id = r.context
              WHERE r.session = ?1
                AND (?2 IS NULL OR coalesce(r.at, s.started) >= ?2)
-             ORDER BY r.line, r.ordinal, r.id");
+             ORDER BY r.line, r.ordinal, r.id"
+        );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![session, self.since()])?;
         let texts = TextReader::default();
@@ -246,7 +247,7 @@ impl Exporter<'_> {
         Ok(())
     }
 
-    /// Writes the session's digest where it tells of the session as it is.
+    /// Writes the session's digest when it is up to date.
     fn digest(&mut self, session: i64, of: &SessionLine) -> Result<()> {
         let sql = "SELECT d.made, d.data, d.base FROM digests d JOIN sessions s ON s.id = d.session
              WHERE d.session = ?1 AND d.revision = s.revision";
@@ -300,7 +301,7 @@ impl Exporter<'_> {
         Ok(false)
     }
 
-    /// Writes a log, and the earlier generations of it that are kept.
+    /// Writes a log and its stored earlier generations.
     fn log(&mut self, flavor: &str, path: &str, source: i64, generation: i64) -> Result<()> {
         let sql = "SELECT offset, size, body, block, start, length, hash, ?2 - generation FROM raw
              WHERE source = ?1 AND generation <= ?2 ORDER BY generation DESC, offset";
@@ -331,7 +332,7 @@ impl Exporter<'_> {
         Ok(())
     }
 
-    /// Writes facts: all of them, or those of the workspaces asked for.
+    /// Writes facts: all of them, or those of the selected workspaces.
     fn facts(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
         let sql = "SELECT f.id, w.key, f.kind, f.text, f.tags, f.trust, f.pinned, f.made, f.seen,
                 f.times, f.superseded
@@ -358,7 +359,7 @@ impl Exporter<'_> {
         Ok(())
     }
 
-    /// Writes calls of models and injections: all of them, or those of the sessions asked for.
+    /// Writes model calls and injections: all of them, or those of the selected sessions.
     fn own(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
         let of = |name: Option<&String>| sessions.iter().any(|(_, line)| Some(&line.id) == name);
         let whole = self.is_whole();

@@ -1,4 +1,4 @@
-//! In: line by line through the door, in batches; what is there already stays as it is.
+//! Import: redacts and writes lines in batches. Existing rows stay as they are.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::BufRead;
@@ -23,35 +23,35 @@ use memory::{
     UsageEntry, Workspace,
 };
 
-/// A longer line is passed over.
+/// A longer line is skipped.
 const LINE_BYTES_MAX: u64 = 256 << 20;
-/// How much is cleaned and written together.
+/// How much is redacted and written as one batch.
 const BATCH_RECORDS_MAX: usize = 1_000;
 const BATCH_BYTES_MAX: usize = 4 << 20;
-/// Lines passed over that are reported by number.
+/// How many skipped lines are reported by number.
 const SKIPPED_KEPT_MAX: usize = 100;
-/// Batches on their way to the disk.
+/// How many batches may wait for the writer.
 const TICKETS_MAX: usize = 8;
 
-/// Whose lines are believed when they say that the user said, prefers or pinned something.
+/// Whose lines are trusted when they claim that the user said, prefers or pinned something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportTrust {
-    /// Lines that were signed with this store's key. Others come in with the lowest trust.
+    /// Lines that were signed with this store's key. Others are imported with the lowest trust.
     Signed,
-    /// All of them: the user vouches for the file.
+    /// All lines: the user vouches for the file.
     All,
 }
 
-/// What became of an import.
+/// The report of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ImportReport {
     pub lines: usize,
     pub sessions: usize,
     /// Records that were new.
     pub records: usize,
-    /// Records that were there already.
+    /// Records that existed already.
     pub known_records: usize,
-    /// Records that were forgotten here and stay out.
+    /// Records that were forgotten in this store and are not imported.
     pub forgotten_records: usize,
     pub facts: usize,
     pub log_pieces: usize,
@@ -62,15 +62,15 @@ pub struct ImportReport {
     pub clamped: usize,
     /// Lines that could not be used.
     pub skipped: usize,
-    /// The first of them: which line, and why.
+    /// The first of them, with line number and reason.
     pub skipped_lines: Vec<(usize, String)>,
     pub interrupted: bool,
 }
 
 impl Store {
-    /// Takes an export in. Every text goes through the redactor; what is there already is left as it
-    /// is, so an import that was interrupted can be run again. `progress` hears how many bytes were
-    /// read.
+    /// Takes an export in. Every text goes through the redactor; what is there already is left as
+    /// it is, so an import that was interrupted can be run again. `progress` hears how many bytes
+    /// were read.
     pub fn import(
         &self,
         input: &mut dyn BufRead,
@@ -81,7 +81,7 @@ impl Store {
         self.import_within(input, None, claims, stop, progress)
     }
 
-    /// Does the same within a scope: what the configuration does not let us capture stays out.
+    /// Imports within a scope: text that the configuration excludes from capture is not imported.
     pub fn import_within(
         &self,
         input: &mut dyn BufRead,
@@ -111,16 +111,16 @@ struct Importer<'a> {
     scope: ScopeCheck<'a>,
     claims: ImportTrust,
     door: Sanitizer<'a>,
-    /// The agents of the sessions met so far.
+    /// The agents of the sessions read so far.
     flavors: HashMap<String, Flavor>,
-    /// A folder of each workspace met so far.
+    /// A folder of each workspace read so far.
     roots: HashMap<String, String>,
     pending: PendingImport,
     tickets: VecDeque<Ticket<ImportCounts>>,
     report: ImportReport,
 }
 
-/// What waits to be written together.
+/// The batch that is being collected.
 #[derive(Default)]
 struct PendingImport {
     bytes: usize,
@@ -172,7 +172,7 @@ impl Importer<'_> {
         self.settle(0)
     }
 
-    /// Takes a line in, or says why not. A file whose first line is none of ours is refused whole.
+    /// Imports a line, or returns why not. A file whose first line is no export header is rejected.
     fn line(&mut self, text: &[u8], size: u64) -> Result<Result<(), String>> {
         if text.iter().all(u8::is_ascii_whitespace) {
             return Ok(Ok(()));
@@ -190,7 +190,7 @@ impl Importer<'_> {
                 if !self.believes(&line, text) {
                     self.report.distrusted += usize::from(line.lower_trust());
                     if let ExportLine::Summary(_) = line {
-                        // Notes on a session are handed to its agent as they are.
+                        // Notes on a session are passed to its agent verbatim.
                         self.report.distrusted += 1;
                         return Ok(Ok(()));
                     }
@@ -243,7 +243,7 @@ impl Importer<'_> {
             }
             ExportLine::Summary(line) => {
                 self.flavor(&line.session)?;
-                // The file would tell in plain text what the store keeps sealed.
+                // The file would hold in plain text what the store keeps encrypted.
                 if !self.store.is_encrypted() {
                     self.pending.summaries.push(line);
                 }
@@ -331,7 +331,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Returns the agent of a session that the file has told of.
+    /// Returns the agent of a session that occurred earlier in the file.
     fn flavor(&self, session: &str) -> Result<Flavor, String> {
         self.flavors
             .get(session)
@@ -346,7 +346,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Cleans what is pending and hands it to the writer.
+    /// Redacts the pending batch and passes it to the writer.
     fn write(&mut self) -> Result<()> {
         let pending = std::mem::take(&mut self.pending);
         let batch = self.clean(pending);
@@ -413,7 +413,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Waits until no more than `left` batches are on their way.
+    /// Waits until at most `left` batches are pending.
     fn settle(&mut self, left: usize) -> Result<()> {
         while self.tickets.len() > left
             && let Some(ticket) = self.tickets.pop_front()
@@ -439,7 +439,7 @@ impl PendingImport {
     }
 }
 
-/// Reads a line into `text`, but no more of it than a line may have, and returns its size.
+/// Reads a line into `text`, up to the maximum length, and returns the size of the line.
 fn next_line(input: &mut dyn BufRead, text: &mut Vec<u8>) -> Result<u64> {
     let failed = |error| Error::Import(Arc::new(error));
     let mut size = 0;

@@ -1,4 +1,4 @@
-//! The format: one object a line, which says what it is under `memory`.
+//! The export format: one JSON object per line, whose kind is in the member `memory`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub(super) use crate::hex::{decode as decode_hex, encode as encode_hex};
 
 use super::derived::{CallLine, InjectionLine, SummaryLine};
 
-/// Counts up when a reader of an older format would misunderstand a newer file.
+/// Incremented when a reader of the old format would misunderstand a newer file.
 pub const EXPORT_FORMAT: u32 = 1;
 
 /// A line. Workspaces and sessions come before what belongs to them.
@@ -82,7 +82,7 @@ pub(super) struct SourceLine {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RecordLine {
-    /// Of the record's text when it was first stored; a later look may have found a secret in it.
+    /// The hash of the record's text when it was first stored. A later scan may have redacted it.
     pub id: String,
     pub session: String,
     pub message: String,
@@ -216,7 +216,7 @@ const COUNT_MAX: u64 = 1 << 32;
 const LOG_BYTES_MAX: u64 = 1 << 40;
 
 impl ExportLine {
-    /// Says whether a line claims something that only a store of one's own is believed.
+    /// Returns whether a line makes a claim that is trusted only from this store itself.
     pub(crate) fn is_signed(&self) -> bool {
         matches!(
             self,
@@ -224,8 +224,8 @@ impl ExportLine {
         )
     }
 
-    /// Takes away what a line of another store claims in the user's name. Returns whether there
-    /// was such a claim.
+    /// Removes the claims that a line of another store makes in the user's name. Returns whether
+    /// there was one.
     pub(crate) fn lower_trust(&mut self) -> bool {
         match self {
             Self::Record(line) => std::mem::replace(&mut line.trust, Trust::Tool) != Trust::Tool,

@@ -1,4 +1,4 @@
-//! What of an import the configuration lets in.
+//! Filters an import by the configuration's capture rules.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,16 +8,16 @@ use super::line::ExportLine;
 
 /// Which workspaces and files may be captured, as the configuration says.
 pub trait ImportScope {
-    /// Says whether a workspace may be captured.
+    /// Returns whether a workspace may be captured.
     fn allows(&self, workspace: &Workspace) -> bool;
 
     /// Returns what is kept of a record's text. `root` is the folder of its session.
     fn keep_text(&self, text: &str, path: Option<&str>, root: Option<&str>) -> String;
 
-    /// Returns what takes out of the pieces of one log, given in order, what is not kept.
+    /// Returns a filter for the pieces of one log, which must be passed in order.
     fn log_filter(&self) -> LogPieceFilter<'_>;
 
-    /// Says whether a log that tells its workspaces itself is of one that may be captured.
+    /// Returns whether a log that names its own workspace may be captured.
     fn allows_log(&self, text: &str) -> bool;
 }
 
@@ -28,7 +28,7 @@ pub type LogPieceFilter<'a> = Box<dyn FnMut(String) -> String + 'a>;
 #[derive(Default)]
 pub(super) struct ScopeCheck<'a> {
     scope: Option<&'a dyn ImportScope>,
-    /// The folder of each workspace and session met so far.
+    /// The folder of each workspace and session read so far.
     roots: HashMap<String, String>,
     denied_workspaces: HashSet<String>,
     denied_sessions: HashSet<String>,
@@ -45,7 +45,7 @@ impl<'a> ScopeCheck<'a> {
         }
     }
 
-    /// Takes out of a line what may not be kept, or says why nothing of it is.
+    /// Removes the excluded parts of a line, or returns why the whole line is excluded.
     pub(crate) fn admit(&mut self, line: &mut ExportLine) -> Result<(), String> {
         let Some(scope) = self.scope else {
             return Ok(());

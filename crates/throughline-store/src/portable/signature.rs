@@ -1,17 +1,17 @@
 //! Signatures of exported lines.
 //!
-//! An export carries claims that only the user may make: that the user said something, prefers it or
-//! pinned it. A store signs each such line with its own key, and an import believes a claim where the
-//! signature is its own. The signature is the last member of the line's object and covers every
-//! byte before it, so no two readings of the JSON can differ.
+//! An export carries claims that only the user may make: that the user said something, prefers it
+//! or pinned it. A store signs each such line with its own key, and an import believes a claim
+//! where the signature is its own. The signature is the last member of the line's object and covers
+//! every byte before it, so no two readings of the JSON can differ.
 
 use redact::Redactor;
 
-/// What stands between the signed text and the signature.
+/// The text between the signed part and the signature.
 const MEMBER: &[u8] = b",\"signature\":\"";
-/// What stands behind the signature.
+/// The text behind the signature.
 const END: &[u8] = b"\"}";
-/// Keeps signatures apart from everything else that the key is used for.
+/// Separates signatures from every other use of the key.
 const PURPOSE: &str = "export line";
 
 /// Adds a signature to the JSON object of a line.
@@ -25,7 +25,7 @@ pub(super) fn append(redactor: &Redactor, line: &mut Vec<u8>) {
     line.extend_from_slice(END);
 }
 
-/// Says whether a line was signed with this store's key.
+/// Returns whether a line was signed with this store's key.
 pub(super) fn is_signed_by(redactor: &Redactor, line: &[u8]) -> bool {
     let signed = || {
         let rest = line.trim_ascii_end().strip_suffix(END)?;
@@ -36,7 +36,7 @@ pub(super) fn is_signed_by(redactor: &Redactor, line: &[u8]) -> bool {
     };
     signed().is_some_and(|(text, signature)| {
         let expected = redactor.keyed_hash_for(PURPOSE, &[text]);
-        // A hash of both takes the same time wherever they differ.
+        // Comparing hashes of both takes the same time wherever the two differ.
         blake3::hash(&expected) == blake3::hash(&signature)
     })
 }

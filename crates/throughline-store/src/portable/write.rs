@@ -1,4 +1,4 @@
-//! A batch of an import, written through the nouns' own functions.
+//! Writes a batch of an import with the same functions that capture uses.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,7 +24,7 @@ use redact::{CleanString, Redactor};
 /// The path of records whose log the file does not name.
 const NO_LOG: &str = "import";
 
-/// How much of a batch was new.
+/// How many rows of a batch were new.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ImportCounts {
     pub records: usize,
@@ -34,7 +34,7 @@ pub(super) struct ImportCounts {
     pub log_pieces: usize,
 }
 
-/// What is pending, fit to be written.
+/// A redacted batch, ready to be written.
 pub(super) struct ImportBatch {
     pub workspaces: Vec<(CleanString, Vec<CleanString>)>,
     pub cleaned: CleanEntries,
@@ -142,7 +142,8 @@ pub(super) fn write_import(
     }
     let mut counts = ImportCounts::default();
     write_records(tx, names, redactor, &mut gate, batch, &mut counts)?;
-    // Where something was forgotten, a log may tell of it: the records come in, the logs do not.
+    // When the store has tombstones, a log may hold forgotten text. The records are imported, the
+    // logs are not.
     for log in batch.logs.iter().filter(|_| gate.is_open()) {
         counts.log_pieces += usize::from(write_log(tx, log)?);
         // Which sessions the log belongs to is not known yet.
@@ -155,7 +156,7 @@ pub(super) fn write_import(
     for line in &batch.evictions {
         write_eviction(tx, names, line)?;
     }
-    // The records of a session come before its digest, so that it is as the digest tells.
+    // The records of a session are written before its digest, so that the digest is up to date.
     for (line, digest, base) in &batch.digests {
         digests::import(tx, &line.session, digest, base.as_ref(), line.made)?;
     }
@@ -191,7 +192,8 @@ fn write_own(
     batch: &ImportBatch,
 ) -> Result<()> {
     for line in &batch.summaries {
-        // Notes tell of records by other words: where some of the session are gone, they may too.
+        // Notes paraphrase records. When records of the session were forgotten, the notes may still
+        // hold their content.
         if gate.is_open() && !gate.session(tx, &line.session, None)? {
             derived::write_summary(tx, line)?;
         }
@@ -253,7 +255,7 @@ fn write_records(
         changed.insert(session.id);
         counts.records += 1;
     }
-    // A text without a row would outlive its being forgotten.
+    // A text that no row refers to would survive forgetting.
     blocks.blank_unwritten(tx, &unwritten)?;
     for session in names.evicted.write_returned(tx)? {
         digest_rows::remove(tx, names, session)?;
@@ -271,7 +273,7 @@ fn write_records(
     })
 }
 
-/// Returns a session that was written before.
+/// Returns the row id of a session that was written before.
 fn known(
     tx: &Transaction<'_>,
     names: &mut WriterState,
@@ -288,7 +290,7 @@ fn source_of(tx: &Transaction<'_>, session: SessionRef, flavor: Flavor) -> Resul
     if let Some(source) = sources::source_of_session(tx, session.id)? {
         return Ok(source);
     }
-    // It is not linked: the next export would name a log that never was.
+    // The source is not linked: the next export would name a log that never existed.
     sources::find_or_insert_imported(tx, flavor, &CleanString::from_static(NO_LOG))
 }
 
@@ -342,7 +344,7 @@ fn write_eviction(
     }
 }
 
-/// Writes a fact, or adds what it says to the one that is there.
+/// Writes a fact, or merges it into the existing one.
 fn write_fact(tx: &Transaction<'_>, names: &mut WriterState, fact: &ImportedFact) -> Result<bool> {
     let line = &fact.line;
     let workspace = match &fact.workspace {

@@ -1,4 +1,4 @@
-//! Facts by where they hold, by id, and by what they say.
+//! Finds facts by scope, by id and by text.
 
 use jiff::Timestamp;
 use memory::words::StemmedText;
@@ -9,17 +9,17 @@ use crate::Store;
 use crate::error::Result;
 use crate::records::sessions::timestamp_from_millis;
 
-/// A prompt of many words counts as one of a few when it is compared with facts.
+/// Only so many words of a long prompt are compared with facts.
 const PROMPT_WEIGHT_MAX: f64 = 6.0;
 
-/// Whose facts are meant.
+/// The scope of the facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FactScope {
-    /// All there are.
+    /// All facts.
     All,
-    /// Those of workspaces with this in their address or folder.
+    /// The facts of workspaces whose key or folder contains this text.
     Part(String),
-    /// Those of exactly these workspaces, by key, and those that hold everywhere.
+    /// The facts of exactly these workspaces, by key, and the global ones.
     Workspaces(Vec<String>),
 }
 
@@ -28,7 +28,7 @@ pub enum FactScope {
 pub struct FactFilter {
     pub scope: FactScope,
     pub kind: Option<FactKind>,
-    /// Those that were superseded too.
+    /// Whether superseded facts are included.
     pub history: bool,
     pub limit: usize,
 }
@@ -87,9 +87,9 @@ impl Store {
         self.read(|connection| one(connection, id))
     }
 
-    /// Returns the facts that say something of what `words` say, and how much, best first; and
-    /// pinned ones, whatever they say. Only facts that hold in these workspaces or everywhere, and
-    /// that `session` did not itself state.
+    /// Returns the facts that share words with `words`, with their scores, best first, and all
+    /// pinned facts. Only facts of these workspaces and global ones count, and none that `session`
+    /// itself stated.
     pub fn facts_about(
         &self,
         words: &StemmedText,
@@ -132,18 +132,19 @@ struct ScoredFact {
     score: f64,
 }
 
-/// Compares every fact in scope. They are few, and their words are stored ready to be compared.
+/// Compares every fact in scope. There are few, and their words are stored ready for comparison.
 fn scored(connection: &Connection, words: &StemmedText, keys: &str) -> Result<Vec<ScoredFact>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, words, pinned FROM facts WHERE superseded IS NULL AND (workspace IS NULL OR
-            workspace IN (SELECT id FROM workspaces WHERE key IN (SELECT value FROM json_each(?1))))",
+            workspace IN (SELECT id FROM workspaces
+                WHERE key IN (SELECT value FROM json_each(?1))))",
     )?;
     let mut rows = statement.query([keys])?;
     let mut scored = Vec::new();
     while let Some(row) = rows.next()? {
         let line = row.get_ref(1)?.as_str().unwrap_or_default();
         let pinned: bool = row.get(2)?;
-        // Most facts share no word; they are not taken apart.
+        // Most facts share no word and are skipped before they are decoded.
         let shares = line.split(' ').any(|stem| words.stems.contains(stem));
         if !shares && !pinned {
             continue;

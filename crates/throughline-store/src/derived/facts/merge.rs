@@ -1,4 +1,4 @@
-//! How a new fact meets the old ones.
+//! Merges a new fact with the existing ones.
 
 use std::collections::HashSet;
 
@@ -13,18 +13,18 @@ use crate::ingest::writer::WriterState;
 use crate::records::workspaces;
 use redact::CleanString;
 
-/// What became of a fact.
+/// The outcome of storing a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FactOutcome {
-    /// The fact itself, or the older one that said the same.
+    /// The id of the fact, or of the older one with the same statement.
     pub id: FactId,
-    /// It was known before.
+    /// True when the fact existed before.
     pub repeated: bool,
-    /// What no longer holds because of it.
+    /// The facts that it supersedes.
     pub superseded: Vec<FactId>,
 }
 
-/// A fact that holds where the new one would.
+/// An existing fact with the same scope as the new one.
 struct ExistingFact {
     id: FactId,
     text: String,
@@ -79,14 +79,13 @@ pub(super) fn merge_fact(
     })
 }
 
-/// What the user said gives way only to what the user said; a pin gives way to nothing.
+/// A statement of the user is superseded only by another one of the user, a pinned fact by none.
 fn may_replace(new: &CleanFact, old: &ExistingFact) -> bool {
     let users = old.kind != FactKind::Preference || new.trust == Trust::User;
     !old.pinned && users && new.trust >= old.trust
 }
 
-/// Returns the facts that hold in the same place and may say the same as the new one, or the
-/// contrary.
+/// Returns the facts of the same scope that may repeat or contradict the new one.
 fn held(
     tx: &Transaction<'_>,
     workspace: Option<i64>,
@@ -115,13 +114,13 @@ fn held(
     Ok(held)
 }
 
-/// Words of statements that choose one thing over another.
+/// Words of statements that prefer one thing to another.
 const CHOOSING: &[&str] = &["use", "prefer", "choos", "with"];
 /// Statements that share less of their words neither repeat nor contradict each other, unless both
-/// choose.
+/// state a preference.
 const SHARED_MIN: f64 = 0.3;
 
-/// Turns down cheaply: with thousands of facts, taking each apart would take seconds.
+/// A cheap filter: with thousands of facts, splitting each into words would take seconds.
 fn may_relate(stems: &HashSet<&str>, words: &str) -> bool {
     let (mut shared, mut own, mut chooses) = (0_usize, 0_usize, false);
     for word in words.split_whitespace().filter(|word| *word != "!") {
@@ -161,7 +160,7 @@ fn insert(tx: &Transaction<'_>, workspace: Option<i64>, new: &CleanFact) -> Resu
     Ok(())
 }
 
-/// Counts a fact again, unless this is the same saying of it. What was superseded holds again.
+/// Counts a fact again, unless it comes from the same record. A superseded fact becomes current.
 fn repeat(tx: &Transaction<'_>, id: FactId, new: &CleanFact) -> Result<()> {
     let mut statement =
         tx.prepare_cached("SELECT 1 FROM fact_sources WHERE fact = ?1 AND record = ?2")?;

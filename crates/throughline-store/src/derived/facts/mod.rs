@@ -1,4 +1,4 @@
-//! Facts: what is said again is merged, what is contradicted is superseded and kept as history.
+//! Facts: repeated statements are merged; contradicted ones are superseded and kept as history.
 
 mod lookup;
 mod merge;
@@ -16,37 +16,37 @@ use crate::ingest::writer::CommitMode;
 use crate::{Store, Ticket};
 use redact::CleanString;
 
-/// A statement that is to be kept.
+/// A statement to store.
 #[derive(Clone, Debug)]
 pub struct NewFact {
-    /// Where it holds; everywhere when there is none.
+    /// The workspace it holds in; everywhere when `None`.
     pub workspace: Option<Workspace>,
     pub kind: FactKind,
     pub text: String,
     pub tags: Vec<String>,
     pub trust: Trust,
     pub pinned: bool,
-    /// When it was said.
+    /// When it was stated.
     pub at: Timestamp,
-    /// The records it was taken from; none when a person stated it to us.
+    /// The records it was extracted from. Empty when the user stated it directly.
     pub sources: Vec<RecordId>,
 }
 
 /// Which sessions a model is asked about.
 #[derive(Clone, Copy, Debug)]
 pub struct FactSessionFilter {
-    /// Older ones are left alone.
+    /// Sessions without activity since then are ignored.
     pub since: Timestamp,
-    /// What has not gone on since then is at its end.
+    /// A session without activity since then counts as finished.
     pub quiet_before: Timestamp,
-    /// New records that a session at its end needs …
+    /// How many new records a finished session needs …
     pub new_records_min: u64,
-    /// … and one that goes on.
+    /// … and one that is still active.
     pub live_new_records_min: u64,
     pub limit: usize,
 }
 
-/// A fact, fit to be written.
+/// A redacted fact, ready to be written.
 #[derive(Debug)]
 struct CleanFact {
     id: FactId,
@@ -62,7 +62,7 @@ struct CleanFact {
 }
 
 impl Store {
-    /// Keeps a fact, merging it with what is known.
+    /// Stores a fact and merges it with the existing ones.
     pub fn remember(&self, fact: NewFact) -> Result<FactOutcome> {
         let fact = self.clean_fact(fact);
         self.writer()
@@ -72,9 +72,8 @@ impl Store {
             .wait()
     }
 
-    /// Keeps what a session was found to say, and that it was looked at when it had this many
-    /// records: both or neither. The ticket is honoured when it is on disk, at the latest at
-    /// [`Store::flush`].
+    /// Stores the facts of a session and the number of records they were extracted from,
+    /// atomically. The ticket completes when both are on disk, at the latest at [`Store::flush`].
     pub fn remember_session_facts(
         &self,
         session: &SessionId,
@@ -101,7 +100,7 @@ impl Store {
             })
     }
 
-    /// Pins a fact, or lets it go again. Says whether there was one.
+    /// Pins or unpins a fact. Returns whether it exists.
     pub fn set_pinned(&self, id: FactId, pinned: bool) -> Result<bool> {
         self.writer()
             .submit(1, CommitMode::Immediate, move |tx, _| {
@@ -111,7 +110,7 @@ impl Store {
             .wait()
     }
 
-    /// Deletes a fact and all that names it. Says whether there was one.
+    /// Deletes a fact and every reference to it. Returns whether it existed.
     pub fn forget_fact(&self, id: FactId) -> Result<bool> {
         self.writer()
             .submit(1, CommitMode::Immediate, move |tx, _| delete(tx, id))
@@ -142,9 +141,9 @@ impl Store {
         })
     }
 
-    /// Returns main sessions with activity since a time that a model was not asked about since they went on: those
-    /// that are quiet, and those in which enough has happened. The latest come first, each with when a model was
-    /// last asked. The ledger is what tells.
+    /// Returns the main sessions that a model has not been asked about since their last activity:
+    /// finished ones, and active ones with enough new records. The latest come first, each with the
+    /// time of the last model call, which the ledger records.
     pub fn sessions_for_model_facts(
         &self,
         ask: &FactSessionFilter,

@@ -1,4 +1,4 @@
-//! The deletion: one transaction, noun by noun.
+//! The deletion: one transaction, table by table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::texts::logs;
 use crate::texts::logs::BlankedPieces;
 use redact::Redactor;
 
-/// Every table, and what forgetting does to it. A test complains of a table that is not here.
+/// Every table, and what forgetting does to it. A test fails when a table is missing here.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test reads it"))]
 pub(super) const TABLE_EFFECTS: &[(&str, &str)] = &[
     ("records", "deleted"),
@@ -78,7 +78,7 @@ pub(super) const TABLE_EFFECTS: &[(&str, &str)] = &[
     ("traces", "noted; no text"),
 ];
 
-/// A record on its way out.
+/// A record that is being deleted.
 struct ErasedRecord {
     stored: RecordRow,
     message: String,
@@ -86,7 +86,7 @@ struct ErasedRecord {
     line: u64,
     source: i64,
     context: i64,
-    /// Its log had lost it before it was forgotten.
+    /// True when its log had lost it before it was forgotten.
     detached: bool,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn erase(
     names.index.flush(tx)?;
     let mut forgotten = ForgetReport::default();
     traces::mark_pending(tx, now)?;
-    // A workspace stays while a fact is of it, so facts go first.
+    // A workspace is kept while a fact refers to it, so facts are deleted first.
     let keys = doomed.facts.iter().map(|fact| fact.key.as_slice());
     forgotten.facts += facts_themselves(tx, keys)?;
     let singles = singles(tx, doomed)?;
@@ -118,7 +118,7 @@ pub(super) fn erase(
         now,
         &mut forgotten,
     )?;
-    // What is remembered names numbers that are gone.
+    // The caches hold row ids that no longer exist.
     names.clear_ids();
     Ok(forgotten)
 }
@@ -139,7 +139,7 @@ fn singles(tx: &Transaction<'_>, doomed: &ForgetPlan) -> Result<Vec<ErasedRecord
         let mut statement = tx.prepare_cached(sql)?;
         let mut copies = statement.query(params![low.as_bytes(), high.as_bytes()])?;
         while let Some(copy) = copies.next()? {
-            // Since it was listed another fork may have been read.
+            // Another fork may have been captured since the plan was made.
             if !doomed.session_ids.contains(&copy.get(1)?) {
                 rows.insert(copy.get(0)?);
             }
@@ -262,7 +262,7 @@ fn erase_sessions(
 ) -> Result<()> {
     for &id in ids {
         let (name, flavor) = name_of(tx, id)?;
-        // Its words are looked for in the index once they are no longer there.
+        // Its words are looked up in the index after the rows are deleted.
         digest_rows::remove(tx, names, id)?;
         let all = going(tx, "session = ?1", id)?;
         let mut keys = vec![tombstones::session_key(redactor, &name)];
@@ -297,7 +297,7 @@ fn erase_sessions(
     Ok(())
 }
 
-/// Takes a session out of its logs: one of its own goes whole, one that it shares is rewritten.
+/// Removes a session from its archived logs: a log of its own is deleted, a shared one rewritten.
 fn erase_logs(
     tx: &Transaction<'_>,
     id: i64,
@@ -323,8 +323,8 @@ fn erase_logs(
     Ok(blanked)
 }
 
-/// Empties the lines of histories that name a forgotten session, or the folders of a workspace whose
-/// last session it was.
+/// Empties the lines of histories that name a forgotten session, or the folders of a workspace
+/// whose last session it was.
 fn erase_mentions(
     tx: &Transaction<'_>,
     id: i64,
@@ -411,16 +411,16 @@ fn erase_records(
 ) -> Result<()> {
     let stored: Vec<_> = all.iter().map(|going| &going.stored).collect();
     records::delete_records(tx, names, &stored)?;
-    // Words are looked for in the index once what goes is no longer there.
+    // Words are looked up in the index after the rows are deleted.
     names.index.flush(tx)
 }
 
 /// The lines of forgotten records, by source.
 #[derive(Default)]
 struct LogLines {
-    /// In the log as it was last read.
+    /// Lines of the log as it was last read.
     current: BTreeMap<i64, LineNumbers>,
-    /// In what the log was before it lost the records.
+    /// Lines of the log before it lost the records.
     earlier: BTreeMap<i64, LineNumbers>,
 }
 
@@ -440,7 +440,7 @@ impl LogLines {
     }
 }
 
-/// Returns what to look for in logs and titles: the texts, and the words that only they had.
+/// Returns what to search logs and titles for: the texts, and the words that only they had.
 fn needles(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<Needles> {
     let mut needles = Needles::default();
     for going in all {
@@ -473,7 +473,7 @@ fn blank_sources(
     Ok(all_blanked)
 }
 
-/// Takes a title away that was made of a forgotten record, and keeps it away.
+/// Removes a title that was derived from a forgotten record, and blocks it from now on.
 fn untitle(
     tx: &Transaction<'_>,
     redactor: &Redactor,
@@ -496,8 +496,8 @@ fn untitle(
     tombstones::add(tx, grave, &[tombstones::title_key(redactor, &name, &title)])
 }
 
-/// Returns the sources that may tell what a session said: its own, and those of its agent that are
-/// not one session's, such as histories of prompts.
+/// Returns the sources that may hold a session's text: its own, and those of its agent that belong
+/// to no single session, such as prompt histories.
 fn sources_of(connection: &Connection, session: i64) -> Result<Vec<i64>> {
     let sql = "SELECT source FROM source_sessions WHERE session = ?1
         UNION SELECT source FROM records WHERE session = ?1
@@ -523,7 +523,7 @@ fn name_of(connection: &Connection, session: i64) -> Result<(String, String)> {
     Ok(statement.query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
-/// Deletes the contexts that no record has any more.
+/// Deletes the contexts that no record refers to.
 fn contexts(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<()> {
     let ids: BTreeSet<i64> = all.iter().map(|going| going.context).collect();
     for id in ids {
@@ -550,7 +550,7 @@ fn facts_of_session(tx: &Transaction<'_>, session: i64) -> Result<usize> {
     without_source(tx, touched)
 }
 
-/// Takes sources away and returns the facts that had them.
+/// Deletes the links from facts to deleted records, and returns those facts.
 fn unlink(
     tx: &Transaction<'_>,
     condition: &str,

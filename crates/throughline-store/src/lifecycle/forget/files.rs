@@ -1,4 +1,4 @@
-//! What lies in our folder, and which of it can hold captured text.
+//! The files in the store's folder, and which of them can hold captured text.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,12 @@ use crate::backup::restore;
 use crate::encryption::key_locations;
 use crate::error::{Error, Result};
 
-/// Folders of copies that we make ourselves and can do without.
+/// Folders with copies that Throughline makes and can do without.
 const COPIES: &[&str] = &["safety", "quarantine", "quarantine.new", "repair"];
 
-/// The agents' configuration from before it was changed for us.
+/// Backups of the agents' configuration from before the installation.
 const ORIGINALS: &str = "originals";
-/// What was changed there.
+/// The list of changes to the agents' configuration.
 const INSTALLED: &str = "installed.json";
 
 /// Files of hooks and of the daemon: marks, logs, a socket, a token. None holds captured text.
@@ -40,11 +40,11 @@ pub struct ManagedFile {
 pub enum FileRole {
     /// The database, its write-ahead log and its shared memory.
     Store,
-    /// A copy of the store that we made for safety: it goes when something is forgotten.
+    /// A safety copy of the store. It is deleted when something is forgotten.
     Copy,
     /// The key, the configuration, a lock: no captured text.
     Settings,
-    /// Nothing of ours: a backup that somebody put here, perhaps.
+    /// An unknown file, perhaps a backup that the user put here.
     Foreign,
 }
 
@@ -67,7 +67,7 @@ pub fn managed_files(folder: &Path) -> Result<Vec<ManagedFile>> {
             } else {
                 FileRole::Foreign
             };
-            // Whoever makes a copy waits at a lock, which holds nothing.
+            // A lock file for making copies holds no text.
             let inside = entries(&path)?.into_iter();
             let inside = inside.filter(|path| path.is_file() && !path.ends_with("lock"));
             files.extend(inside.map(|path| ManagedFile { path, role }));
@@ -82,13 +82,13 @@ pub fn managed_files(folder: &Path) -> Result<Vec<ManagedFile>> {
     Ok(files)
 }
 
-/// Removes the copies that may hold what was forgotten, and returns them.
+/// Deletes the copies that may hold forgotten text, and returns them.
 pub(super) fn remove_copies(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut removed = Vec::new();
     for file in managed_files(folder)? {
         if file.role == FileRole::Copy {
             std::fs::remove_file(&file.path).map_err(Error::io(&file.path))?;
-            // The folder goes with its last file.
+            // A folder is deleted with its last file.
             let _not_empty = file.path.parent().map(std::fs::remove_dir);
             removed.push(file.path);
         }

@@ -1,13 +1,13 @@
-//! Forgetting: gone from every byte, and kept gone.
+//! Forgetting: removes text from every byte of the store and keeps it from coming back.
 //!
-//! [`select`] decides what goes and returns it as [`Doomed`], which can be listed and refused. [`erase`]
-//! deletes it in one transaction, with everything that was derived from it, and sets the tombstones that
-//! keep it from coming back. [`traces`] then removes what a deletion leaves behind: terms in the index,
-//! the write-ahead log, copies beside the store. A mark in that transaction makes the next open go on
-//! where a crash stopped it. [`needles`] finds a text inside the archived logs, [`files`] knows what else
-//! lies in our folder.
+//! [`select`] decides what is deleted and returns a plan that can be listed and refused. [`erase`]
+//! deletes it in one transaction, with everything that was derived from it, and sets the tombstones
+//! that keep it from coming back. [`traces`] then removes what a deletion leaves behind: terms in
+//! the index, the write-ahead log, copies beside the store. A mark in that transaction makes the
+//! next open go on where a crash stopped it. [`needles`] finds a text inside the archived logs,
+//! [`files`] classifies the other files in the store's folder.
 //!
-//! A new table with captured text gets its line in [`erase::NOUNS`]; a test complains of one without.
+//! A new table with captured text must be listed in [`erase`]; a test fails when one is missing.
 
 mod erase;
 mod files;
@@ -32,16 +32,16 @@ pub use self::files::{FileRole, ManagedFile, managed_files};
 pub(crate) use self::needles::{LineNumbers, Needles, distinctive_words, json_strings, words_in};
 pub use self::traces::Traces;
 
-/// What somebody wants forgotten. Names are alternatives, filters all hold.
+/// What the user asks to forget. Names are alternatives; all filters must match.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub records: Vec<RecordId>,
-    /// With the subagents they started.
+    /// Sessions, together with the subagents they started.
     pub sessions: Vec<SessionId>,
     pub facts: Vec<[u8; 16]>,
     /// A workspace's key, its last part, or one of its folders.
     pub workspace: Option<String>,
-    /// Words that all occur.
+    /// Words that must all occur.
     pub query: Option<String>,
     pub flavor: Option<Flavor>,
     pub kinds: Vec<RecordKind>,
@@ -49,7 +49,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Says whether nothing was asked for, which must not mean everything.
+    /// Returns whether the selection is empty. An empty selection must not mean everything.
     pub fn is_empty(&self) -> bool {
         self.names_nothing() && !self.has_filter()
     }
@@ -67,15 +67,15 @@ impl Selection {
     }
 }
 
-/// What will be forgotten.
+/// The plan: what will be forgotten.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ForgetPlan {
-    /// Sessions of which nothing remains.
+    /// Sessions that are deleted as a whole.
     pub sessions: Vec<Session>,
     /// Records of sessions that stay, with the copies that forks made of them.
     pub records: Vec<PlannedRecord>,
     pub facts: Vec<PlannedFact>,
-    /// The agents' own files that hold it and are still there. They are not ours to change.
+    /// The agents' own files that still hold the text. Throughline does not change them.
     pub sources: Vec<String>,
     #[serde(skip)]
     session_ids: Vec<i64>,
@@ -90,7 +90,7 @@ pub struct PlannedRecord {
     pub session: SessionId,
     pub size_bytes: u64,
     pub copy: bool,
-    /// The first line of it.
+    /// The first line of the text.
     pub text: String,
     #[serde(skip)]
     row: i64,
@@ -109,7 +109,7 @@ impl ForgetPlan {
         self.sessions.is_empty() && self.records.is_empty() && self.facts.is_empty()
     }
 
-    /// Returns the sessions whose summaries may tell of it.
+    /// Returns the sessions whose summaries may repeat the text.
     fn told_of(&self) -> std::collections::BTreeSet<&SessionId> {
         let whole = self.sessions.iter().map(|session| &session.id);
         let parts = self.records.iter().map(|record| &record.session);
@@ -117,7 +117,7 @@ impl ForgetPlan {
     }
 }
 
-/// What was forgotten.
+/// The report of what was forgotten.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ForgetReport {
     pub sessions: usize,
@@ -126,12 +126,12 @@ pub struct ForgetReport {
     /// Pieces of archived logs that were dropped or rewritten.
     pub archived_pieces: usize,
     /// Records and pieces of archived logs whose text was missing or unreadable. They are removed
-    /// like the rest, but what they said could not be looked for elsewhere.
+    /// like the rest, but their text could not be searched for elsewhere.
     pub unreadable: usize,
-    /// The agents' own files that still hold it.
+    /// The agents' own files that still hold the text.
     pub sources: Vec<String>,
     pub traces: Traces,
-    /// Copies of the store beside it, which held it too.
+    /// Copies of the store in its folder that held the text and were deleted.
     pub copies_removed: Vec<PathBuf>,
 }
 
@@ -142,7 +142,7 @@ impl ForgetReport {
     }
 }
 
-/// Forgets a selection within a transaction of somebody else's.
+/// Forgets a selection within the caller's transaction.
 pub(crate) fn erase_selected(
     tx: &rusqlite::Transaction<'_>,
     names: &mut crate::ingest::writer::WriterState,
@@ -155,19 +155,20 @@ pub(crate) fn erase_selected(
 }
 
 impl Store {
-    /// Returns what a selection would forget. Nothing is changed.
+    /// Returns what a selection would forget, without changing anything.
     pub fn plan_forget(&self, selection: &Selection) -> Result<ForgetPlan> {
         self.read(|connection| select::plan(connection, selection))
     }
 
-    /// Forgets. On return the text is in no byte of our folder, unless [`Traces::Waiting`] says that
-    /// another process still reads the old state; then the next open goes on.
+    /// Forgets a plan. On return the text is in no byte of the store's folder, unless
+    /// [`Traces::Waiting`] reports that another process still reads the old state. Then the next
+    /// open finishes the work.
     pub fn forget(&self, doomed: ForgetPlan, now: Timestamp) -> Result<ForgetReport> {
         if doomed.is_empty() {
             return Ok(ForgetReport::default());
         }
         let sources = doomed.sources.clone();
-        // The files first: whatever happens then, nothing is left that no row knows of.
+        // Files are deleted first, so that a crash leaves no file that no row refers to.
         for session in doomed.told_of() {
             self.remove_summary(session)?;
         }

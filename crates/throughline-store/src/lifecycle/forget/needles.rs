@@ -1,41 +1,41 @@
 //! Finding a forgotten text inside another one, however it is written there.
 //!
-//! A log tells a text inside JSON, escaped once or twice, in a frame of its own, or in pieces. So both
-//! are reduced to their letters and digits before they are compared, and what matches is blanked where
-//! it stands: the frame around it stays readable. Words that no remaining record holds take the whole
-//! string they stand in with them.
+//! A log holds a text inside JSON, escaped once or twice, in its own frame, or in pieces. Both
+//! sides are therefore reduced to letters and digits before they are compared, and matches are
+//! blanked in place, so that the frame around them stays readable. For words that no remaining
+//! record holds, the whole string around them is blanked.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::OnceLock;
 
 use aho_corasick::AhoCorasick;
 
-/// Stands where a forgotten text stood.
+/// Replaces a forgotten text.
 pub(crate) const FORGOTTEN_MARK: &str = "[forgotten]";
-/// Stands for a whole line of a log.
+/// Replaces a whole line of a log.
 const BLANK_LINE: &str = "{\"type\":\"throughline-forgotten\"}";
-/// Fewer letters than this may be part of anything.
+/// A text with fewer letters occurs inside unrelated texts.
 const NEEDLE_BYTES_MIN: usize = 12;
-/// What of a needle must be met before the rest is compared.
+/// How much of a needle must match before the rest is compared.
 const HEAD_BYTES: usize = 48;
-/// A shorter word is found in too many others' texts.
+/// A shorter word occurs in too many other texts.
 const WORD_CHARS_MIN: usize = 5;
-/// With this many words no further text is taken apart; its letters still find it.
+/// With this many words no further text is split into words. Its letters still find it.
 const WORDS_MAX: usize = 4000;
 
-/// Forgotten texts, ready to be looked for.
+/// Forgotten texts, prepared for searching.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Needles {
-    /// Letters and digits of each text, or of what lies between its redaction marks.
+    /// Letters and digits of each text, or of the parts between its redaction marks.
     texts: BTreeSet<String>,
     /// Finds the heads of the texts.
     heads: OnceLock<Option<AhoCorasick>>,
-    /// The same of texts that are too short to be looked for inside others.
+    /// The same for texts that are too short to be searched for inside others.
     short: HashSet<String>,
     words: HashSet<String>,
 }
 
-/// Which lines of a log go as they are.
+/// The lines of a log that are removed as a whole.
 pub(crate) type LineNumbers = HashSet<u64>;
 
 impl Needles {
@@ -64,7 +64,7 @@ impl Needles {
         self.words.insert(word);
     }
 
-    /// Says whether a short text, such as a title, was taken from a forgotten one.
+    /// Returns whether a short text, such as a title, was taken from a forgotten one.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let letters = FoldedLetters::of(text);
         let whole = letters.text.as_str();
@@ -77,8 +77,8 @@ impl Needles {
                 || letters.words().any(|(word, _)| self.words.contains(word)))
     }
 
-    /// Returns the text without what was forgotten, or `None` when it holds nothing of it. Lines
-    /// are counted from one.
+    /// Returns the text without the forgotten parts, or `None` when it holds none. Lines are
+    /// counted from one.
     pub(crate) fn blank(&self, text: &str, lines: &LineNumbers) -> Option<String> {
         let letters = FoldedLetters::of(text);
         let form = LogSyntax::of(text);
@@ -102,7 +102,7 @@ impl Needles {
         (!spans.is_empty() || !whole.is_empty()).then(|| cut(text, spans, &whole))
     }
 
-    /// Returns where the texts stand, and how far they are the same: a log may tell a text cut off.
+    /// Returns where the texts occur and how much of each matches, since a log may cut a text off.
     fn found_in(&self, letters: &str) -> Vec<(usize, usize)> {
         let heads = self.heads.get_or_init(|| {
             let heads = self.texts.iter().map(|text| head(text));
@@ -249,9 +249,9 @@ fn escape(text: &str, at: usize) -> (Option<char>, usize) {
     }
 }
 
-/// How a text is written.
+/// The encoding of a text.
 enum LogSyntax {
-    /// The places between quotes.
+    /// The ranges between quotes.
     Json(Vec<(usize, usize)>),
     Plain,
 }
@@ -273,7 +273,7 @@ impl LogSyntax {
                     spans.push((start, at));
                     open = None;
                 }
-                // No string of JSON goes over a line: the quote was somebody's apostrophe.
+                // A JSON string does not span lines, so the quote was an apostrophe.
                 (b'\n', _) => open = None,
                 _ => {}
             }
@@ -282,7 +282,7 @@ impl LogSyntax {
         Self::Json(spans)
     }
 
-    /// Adds what of a range is to be blanked: the strings in it, and the digits between them.
+    /// Adds the parts of a range that are blanked: the strings in it, and the digits between them.
     fn parts(&self, text: &str, start: usize, end: usize, spans: &mut Vec<Replacement>) {
         let Self::Json(literals) = self else {
             spans.push(Replacement {
@@ -306,7 +306,7 @@ impl LogSyntax {
         digits(text, at, end, spans);
     }
 
-    /// Returns the string, or the line, that a word stands in.
+    /// Returns the string or the line around a word.
     fn around(&self, text: &str, start: usize, end: usize) -> Replacement {
         let (start, end) = match self {
             Self::Json(literals) => {
@@ -330,7 +330,7 @@ impl LogSyntax {
     }
 }
 
-/// A place and what will stand there.
+/// A range and its replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Replacement {
     start: usize,
@@ -387,7 +387,7 @@ fn cut(text: &str, mut spans: Vec<Replacement>, whole: &[(usize, usize)]) -> Str
             out.push_str(&text[at..span.start]);
             out.push_str(span.with);
         }
-        // Lines are counted elsewhere, so each keeps its end.
+        // Other code counts lines, so each keeps its line break.
         let gone = &text[span.start.max(at)..span.end];
         out.extend(gone.chars().filter(|c| *c == '\n'));
         at = span.end;

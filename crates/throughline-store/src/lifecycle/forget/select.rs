@@ -1,4 +1,4 @@
-//! What a selection means: sessions of which nothing remains, and records of others.
+//! Resolves a selection into sessions to delete as a whole and single records of other sessions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::records::sessions::{self, timestamp_from_millis};
 use crate::texts::blocks;
 use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 
-/// What is shown of a text before it goes.
+/// How much of a text is shown before it is deleted.
 const SHOWN_CHARS_MAX: usize = 120;
 
 pub(super) fn plan(connection: &Connection, selection: &Selection) -> Result<ForgetPlan> {
@@ -39,7 +39,7 @@ pub(super) fn plan(connection: &Connection, selection: &Selection) -> Result<For
     Ok(doomed)
 }
 
-/// Returns the numbers of the sessions that were named, with the subagents they started.
+/// Returns the row ids of the named sessions and of the subagents they started.
 fn named_sessions(connection: &Connection, selection: &Selection) -> Result<BTreeSet<i64>> {
     let mut found = BTreeSet::new();
     let mut names: Vec<String> = selection
@@ -66,7 +66,7 @@ fn named_sessions(connection: &Connection, selection: &Selection) -> Result<BTre
     Ok(found)
 }
 
-/// Returns the rows that fit, by session.
+/// Returns the matching rows by session.
 fn rows(
     connection: &Connection,
     selection: &Selection,
@@ -145,7 +145,7 @@ fn workspaces(connection: &Connection, name: &str) -> Result<Vec<i64>> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns the sessions of which nothing would remain, those without records among them.
+/// Returns the sessions of which nothing would remain, including those without records.
 fn whole_sessions(
     connection: &Connection,
     selection: &Selection,
@@ -158,7 +158,7 @@ fn whole_sessions(
         let all: usize = connection
             .prepare_cached(sql)?
             .query_row([session], |row| row.get(0))?;
-        // One record that was asked for by name is that record, even if it is all there is.
+        // A record that was named is deleted alone, even if it is the only one of its session.
         let by_name = selection.sessions.is_empty() && !selection.has_filter();
         if rows.len() == all && !by_name {
             whole.insert(*session);
@@ -167,7 +167,7 @@ fn whole_sessions(
     if !selection.kinds.is_empty() || !selection.records.is_empty() {
         return Ok(whole);
     }
-    // A session without records is asked for by its words only where its digest has them all.
+    // A session without records matches words only when its digest has them all.
     let told = match &selection.query {
         Some(query) => {
             let rows = index::rows_with_all_words(connection, query)?;
@@ -205,8 +205,8 @@ fn whole_sessions(
     Ok(whole)
 }
 
-/// Returns the records that go alone: those that fit in sessions that stay, and the copies that
-/// other sessions have of what goes. What a session repeated of an earlier one stays there.
+/// Returns the records that are deleted singly: matching records of sessions that stay, and the
+/// copies that other sessions have of deleted records. The original of a repeated record stays.
 fn singles(
     connection: &Connection,
     rows: &BTreeMap<i64, Vec<i64>>,
@@ -254,7 +254,7 @@ fn shown(
     let Some(stored) = found.next()? else {
         return Err(rusqlite::Error::QueryReturnedNoRows.into());
     };
-    // Records of a session lie in the same blocks.
+    // The records of a session are stored in the same blocks.
     let block: Option<i64> = stored.get(7)?;
     let text = match block {
         Some(block) => {
@@ -286,8 +286,8 @@ fn shown(
     })
 }
 
-/// Returns a text to show, empty where it is missing or unreadable: what is damaged can be
-/// forgotten too.
+/// Returns a text to show. It is empty when the text is missing or unreadable, because damaged
+/// records can be forgotten too.
 fn readable(text: Result<String>) -> Result<String> {
     match text {
         Err(Error::MissingText(_)) => Ok(String::new()),
@@ -300,7 +300,7 @@ fn first_line(text: &str) -> String {
     line.chars().take(SHOWN_CHARS_MAX).collect()
 }
 
-/// Returns the facts that fit themselves; those that only lose their sources are found on the way.
+/// Returns the facts that match themselves. Facts that only lose their sources are found later.
 fn facts(connection: &Connection, selection: &Selection) -> Result<Vec<PlannedFact>> {
     let kinds = !selection.kinds.is_empty() || selection.flavor.is_some();
     let by_filter = selection.names_nothing() && selection.has_filter() && !kinds;
@@ -347,7 +347,7 @@ fn facts(connection: &Connection, selection: &Selection) -> Result<Vec<PlannedFa
     Ok(found)
 }
 
-/// Returns the agents' files that hold what goes and are still there.
+/// Returns the agents' files that hold the deleted records and still exist.
 fn sources(connection: &Connection, doomed: &ForgetPlan) -> Result<Vec<String>> {
     let mut paths = BTreeSet::new();
     let sql = "SELECT f.path FROM source_sessions x JOIN sources f ON f.id = x.source

@@ -235,7 +235,8 @@ impl Test {
 
     fn fact(&self, id: u8, text: &str, sources: &[(RecordId, &str)]) {
         let connection = Connection::open(self.store().path()).unwrap();
-        let sql = "INSERT INTO facts (id, kind, text, words, trust, made, seen) VALUES (?1, 'decision', ?2, ?2, 2, 0, 0)";
+        let sql = "INSERT INTO facts (id, kind, text, words, trust, made, seen)
+        VALUES (?1, 'decision', ?2, ?2, 2, 0, 0)";
         connection.execute(sql, params![[id; 16], text]).unwrap();
         for (record, session) in sources {
             let sql = "INSERT INTO fact_sources (fact, record, session)
@@ -308,8 +309,8 @@ fn of_session(session: &str) -> Selection {
     }
 }
 
-/// The dump without what a forgetting is expected to change: the lines that name it, the figures and
-/// the title of its session, and the tables of what was forgotten.
+/// The dump without what a forgetting is expected to change: the lines that name it, the figures
+/// and the title of its session, and the tables of what was forgotten.
 fn remaining(test: &Test, gone: &[&str]) -> String {
     let dump = test.store().dump().unwrap();
     let mut section = "";
@@ -593,7 +594,8 @@ fn a_workspace_goes_with_its_facts() {
     present(test.folder(), "other");
 }
 
-/// A process killed after the deletion leaves terms in the index and the log; the next open ends it.
+/// A process killed after the deletion leaves terms in the index and the log; the next open ends
+/// it.
 #[test]
 fn the_next_open_goes_on() {
     let test = Test::new();

@@ -1,8 +1,8 @@
-//! What a deletion leaves behind, and its removal.
+//! Removes what a deletion leaves behind in the index and in the write-ahead log.
 //!
-//! Of many rows that go, the index only notes that they are gone ([`crate::index`]): then its pages are merged.
-//! Freed pages are zeroed by SQLite (`secure_delete = ON`); the write-ahead log keeps the old pages until it is
-//! emptied, for which nobody may be reading.
+//! The index only notes that rows are deleted ([`crate::index`]) until its pages are merged. SQLite
+//! zeroes freed pages (`secure_delete = ON`). The write-ahead log keeps the old pages until it is
+//! truncated, which requires that no other process is reading.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,18 +17,19 @@ use crate::error::Result;
 use crate::index;
 use crate::open::connection;
 
-/// How long readers are waited for when somebody is forgetting.
+/// How long to wait for readers when the user has asked to forget something.
 pub(crate) const READER_WAIT: Duration = Duration::from_secs(3);
-/// How long when somebody only opens the store and has other things in mind.
+/// How long to wait when the store is merely being opened.
 pub(crate) const NO_WAIT: Duration = Duration::from_millis(0);
 
-/// Whether anything is left of what was deleted.
+/// Whether traces of deleted rows are left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Traces {
     #[default]
     Gone,
-    /// Another process reads the state before the deletion, so the write-ahead log still holds it.
+    /// Another process reads the state from before the deletion, so the write-ahead log still holds
+    /// it.
     Waiting,
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct TraceCleanup {
     pub copies_removed: Vec<PathBuf>,
 }
 
-/// Notes, in the transaction that deletes, that traces are left.
+/// Records, in the deleting transaction, that traces are left.
 pub(crate) fn mark_pending(tx: &Transaction<'_>, now: Timestamp) -> Result<()> {
     tx.prepare_cached("INSERT OR IGNORE INTO traces (id, since) VALUES (1, ?1)")?
         .execute(params![now.as_millisecond()])?;
@@ -60,7 +61,7 @@ pub(crate) fn remove_traces(
     clear_on(&mut connection, store, patience)
 }
 
-/// Removes the traces. What cannot be removed yet stays noted.
+/// Removes the traces. Those that cannot be removed yet stay recorded.
 pub(crate) fn clear_on(
     connection: &mut Connection,
     store: &Path,
@@ -84,7 +85,7 @@ pub(crate) fn clear_on(
     })
 }
 
-/// Empties the write-ahead log, and says whether that could be done.
+/// Truncates the write-ahead log, and returns whether that succeeded.
 pub(crate) fn truncate_wal(connection: &mut Connection, patience: Duration) -> Result<bool> {
     connection.busy_timeout(patience)?;
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {

@@ -1,4 +1,4 @@
-//! What of a batch was forgotten and is kept out: the one place that every way in passes.
+//! Removes forgotten records from a batch. Every write path passes through here.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,15 +16,16 @@ use crate::lifecycle::forget::{self, LineNumbers, Needles};
 use crate::texts::logs::LogPiece;
 use redact::{CleanString, Redactor};
 
-/// What of a batch must not be written.
+/// The parts of a batch that must not be written.
 #[derive(Debug, Default)]
 pub(crate) struct BlockedContent {
     pub sessions: HashSet<String>,
-    /// By their place in the batch.
+    /// Indexes into the batch.
     pub records: BTreeSet<usize>,
-    /// The source holds nothing else: neither its log nor its name is kept.
+    /// True when the source holds only forgotten records. Then neither its log nor its name is
+    /// stored.
     pub whole_source: bool,
-    /// There are tombstones, so the log must be looked at too.
+    /// True when there are tombstones, so that the log must be checked too.
     has_tombstones: bool,
     titles: HashSet<String>,
     needles: Needles,
@@ -85,10 +86,11 @@ pub(crate) fn blocked_by_tombstones(
     }
     let key = &batch.cursor.cursor.key;
     let only_forgotten = !stays && (!out.sessions.is_empty() || sources::is_hidden(tx, key)?);
-    // A history of prompts may bring nothing else this time, and belong to others all the same.
+    // A prompt history may bring only forgotten prompts this time and still belong to other
+    // sessions.
     out.whole_source = only_forgotten && !sources::is_used_elsewhere(tx, key)?;
     if !out.whole_source && !out.records.is_empty() {
-        // Words that wait for the index are not only the forgotten's.
+        // The words that wait to be indexed may also occur in other records.
         names.index.flush(tx)?;
         out.look_for_words(tx, batch)?;
     }
@@ -96,7 +98,8 @@ pub(crate) fn blocked_by_tombstones(
 }
 
 impl BlockedContent {
-    /// Adds the words that only the forgotten records have: their log may tell them in pieces.
+    /// Adds the words that occur only in forgotten records, since their log may hold them in
+    /// pieces.
     fn look_for_words(&mut self, tx: &Transaction<'_>, batch: &Batch) -> Result<()> {
         let all = batch.cleaned.records.iter().enumerate();
         let (gone, stays): (Vec<_>, Vec<_>) = all.partition(|(at, _)| self.records.contains(at));
@@ -115,13 +118,14 @@ impl BlockedContent {
         Ok(())
     }
 
-    /// Returns the title that a session may have.
+    /// Returns the session's title unless it was forgotten.
     pub(crate) fn title<'s>(&self, session: &'s CleanSession) -> Option<&'s CleanString> {
         let title = session.title.as_ref();
         title.filter(|title| !self.titles.contains(title.as_str()))
     }
 
-    /// Returns the piece without what was forgotten, if it holds any of it.
+    /// Returns the piece of a log without the forgotten lines, or `None` when it holds none of
+    /// them.
     pub(crate) fn blank_piece(
         &self,
         tx: &Transaction<'_>,
@@ -140,7 +144,7 @@ impl BlockedContent {
         Ok(blanked.and_then(|text| piece.with_text(&text)))
     }
 
-    /// Returns the forgotten lines as the piece counts them, where that can be known.
+    /// Returns the line numbers of the forgotten records within the piece, where they are known.
     fn lines_in(&self, piece: &LogPiece, cursor: &Cursor, text: &str) -> LineNumbers {
         if cursor.offset != piece.offset + piece.size {
             return LineNumbers::new();
@@ -150,7 +154,7 @@ impl BlockedContent {
         here.map(|line| line - first).collect()
     }
 
-    /// Hides a source that holds only what was forgotten, or shows it again.
+    /// Hides a source that holds only forgotten records, or shows it again.
     pub(crate) fn finish(&self, tx: &Transaction<'_>, source: i64) -> Result<()> {
         if !self.has_tombstones {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Tombstones outlive the store that they were set in: a backup from before something was forgotten
-//! must not bring it back.
+//! Copies tombstones into a restored store: a backup from before a record was forgotten must not
+//! bring it back.
 
 use jiff::Timestamp;
 use memory::{RecordId, SessionId};
@@ -15,18 +15,18 @@ use crate::records;
 use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 use redact::Redactor;
 
-/// What the tombstones of a store did to the one that takes its place.
+/// The effect of a store's tombstones on the store that replaces it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CarriedTombstones {
-    /// Tombstones of the earlier store that the restored one has now.
+    /// Tombstones that were copied from the earlier store.
     pub tombstones: u64,
-    /// Sessions and records that were forgotten in the restored store.
+    /// Sessions and records that were deleted from the restored store.
     pub sessions: usize,
     pub records: usize,
-    /// Tombstones that could not be taken along: the restored store has another key, and they name
-    /// nothing that it holds.
+    /// Tombstones that could not be copied: the restored store has another key, and they match
+    /// nothing in it.
     pub left: u64,
-    /// The earlier store could not be read, so nothing is known of what was forgotten in it.
+    /// True when the earlier store could not be read, so that its tombstones are unknown.
     pub unreadable: bool,
 }
 
@@ -39,8 +39,8 @@ impl CarriedTombstones {
     }
 }
 
-/// Forgets in `new` what was forgotten in `old`, and takes the tombstones along. Each store has its
-/// keyed hashes made by its own redactor.
+/// Deletes from `new` what was forgotten in `old`, and copies the tombstones. Each store's keyed
+/// hashes are made by its own redactor.
 pub(crate) fn carry_over(
     old: &Connection,
     old_redactor: &Redactor,
@@ -52,7 +52,7 @@ pub(crate) fn carry_over(
     if gate.is_open() {
         return Ok(CarriedTombstones::default());
     }
-    // What goes must be gone from the file's bytes before it becomes the store.
+    // The deleted rows must be gone from the bytes of the file before it becomes the store.
     new.pragma_update(None, "secure_delete", true)?;
     let selections = [
         Selection {
@@ -71,7 +71,7 @@ pub(crate) fn carry_over(
         let erased = forget::erase_selected(&tx, &mut names, new_redactor, selection, now)?;
         names.index.flush(&tx)?;
         index::purge_deleted_terms(&tx)?;
-        // The write-ahead log and copies of a store that is not in its place yet hold nothing.
+        // A store that is not in place yet has no write-ahead log and no copies to clean.
         tx.execute("DELETE FROM traces", [])?;
         carried.sessions += erased.sessions;
         carried.records += erased.records;
@@ -91,7 +91,7 @@ pub(crate) fn carry_over(
     Ok(carried)
 }
 
-/// Returns the sessions of `new` that lie under a tombstone of `old`.
+/// Returns the sessions of `new` that a tombstone of `old` blocks.
 fn forgotten_sessions(
     old: &Connection,
     gate: &mut TombstoneFilter<'_>,
@@ -109,7 +109,7 @@ fn forgotten_sessions(
     Ok(found)
 }
 
-/// Returns the records of `new` that lie under a tombstone of `old`.
+/// Returns the records of `new` that a tombstone of `old` blocks.
 fn forgotten_records(
     old: &Connection,
     gate: &TombstoneFilter<'_>,
@@ -144,7 +144,7 @@ fn forgotten_records(
     Ok(found)
 }
 
-/// Takes titles away that were made of forgotten records.
+/// Removes titles that were derived from forgotten records.
 fn untitle(old: &Connection, gate: &TombstoneFilter<'_>, tx: &Transaction<'_>) -> Result<()> {
     let mut statement =
         tx.prepare("SELECT id, name, title FROM sessions WHERE title IS NOT NULL")?;
@@ -169,10 +169,11 @@ fn copy_rows(old: &Connection, tx: &Transaction<'_>) -> Result<()> {
         let (name, kind, flavor): (Vec<u8>, String, String) =
             (row.get(1)?, row.get(2)?, row.get(3)?);
         let (records, at): (i64, i64) = (row.get(4)?, row.get(5)?);
-        // One that was set while this store forgot gets its own time back.
+        // A tombstone that was set by the deletion above gets its original time back.
         let number: i64 = tx
             .prepare_cached(
-                "INSERT INTO tombstones (name, kind, flavor, records, at) VALUES (?1, ?2, ?3, ?4, ?5)
+                "INSERT INTO tombstones (name, kind, flavor, records, at)
+                 VALUES (?1, ?2, ?3, ?4, ?5)
                  ON CONFLICT (name) DO UPDATE SET at = excluded.at,
                     records = max(records, excluded.records)
                  RETURNING id",

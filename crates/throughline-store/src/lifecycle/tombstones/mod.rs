@@ -1,10 +1,10 @@
-//! Tombstones: what was forgotten and must not come back while an agent's own file still has it.
+//! Tombstones keep forgotten records and sessions out while an agent's own log still has them.
 //!
-//! A tombstone is a handful of keyed hashes. A record has one of what it says and where ([`Sort::Copy`],
-//! which its copies in forks share), one of its text in its session, one of its place in its log, and,
-//! if it is a prompt, one of the text alone, because the agents' histories of prompts know no session.
-//! A session has one of its name, and those of its records that a later fork could repeat. Every batch
-//! passes the [`Gate`], whatever way it came in ([`kept_out()`]).
+//! A tombstone is a handful of keyed hashes. A record has a hash of its text and position, which
+//! its copies in forks share, one of its text in its session, one of its position in its log, and,
+//! if it is a prompt, one of the text alone, because the agents' prompt histories name no session.
+//! A session has a hash of its name and those of its records that a later fork could repeat. Every
+//! batch is checked against them, however it arrives ([`blocked`]).
 
 mod blocked;
 mod carry;
@@ -29,13 +29,13 @@ pub(crate) use self::blocked::{BlockedContent, blocked_by_tombstones};
 pub use self::carry::CarriedTombstones;
 pub(crate) use self::carry::carry_over;
 
-/// A shorter prompt ("yes", "go on") is said too often to be blocked without its session.
+/// A shorter prompt ("yes", "go on") is too common to be blocked without its session.
 const PROMPT_BYTES_MIN: usize = 12;
 
 /// A tombstone as `throughline forget --list` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tombstone {
-    /// Names the tombstone, not what is under it.
+    /// The id of the tombstone, not of the forgotten record or session.
     pub id: String,
     pub kind: TombstoneKind,
     pub agent: String,
@@ -43,7 +43,7 @@ pub struct Tombstone {
     pub forgotten: Option<Timestamp>,
 }
 
-/// What lies under a tombstone.
+/// What a tombstone blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TombstoneKind {
@@ -60,7 +60,7 @@ impl TombstoneKind {
     }
 }
 
-/// What came of lifting a tombstone.
+/// The outcome of removing a tombstone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiftOutcome {
@@ -69,7 +69,7 @@ pub enum LiftOutcome {
     Ambiguous(usize),
 }
 
-/// What a key was made of.
+/// What a key is a hash of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TombstoneKeyKind {
     Session = 0,
@@ -93,8 +93,8 @@ impl Store {
         })
     }
 
-    /// Lifts a tombstone, named by its own id or by the session or record that lies under it. What
-    /// was forgotten comes back with the next sweep if its agent's file still has it.
+    /// Removes a tombstone, named by its own id or by the session or record that it blocks. The
+    /// forgotten records come back with the next sweep if the agent's log still has them.
     pub fn lift_tombstone(&self, name: &str) -> Result<LiftOutcome> {
         let redactor = self.redactor_handle();
         let name = name.to_owned();
@@ -151,14 +151,14 @@ fn lift(tx: &Transaction<'_>, redactor: &Redactor, name: &str) -> Result<LiftOut
     let lifted = tx.query_row(&format!("{SELECT} WHERE id = ?1"), [id], tombstone)?;
     tx.execute("DELETE FROM tombstone_keys WHERE tombstone = ?1", [id])?;
     tx.execute("DELETE FROM tombstones WHERE id = ?1", [id])?;
-    // Which file holds it is not known any more, so all of that agent's are looked at again.
+    // The file that holds it is no longer known, so all logs of that agent are read again.
     let sql = "UPDATE sources SET offset = 0, line = 0, head = ?2, tail = ?2, size = 0, mtime = 0,
         archived = 0, state = NULL, forgotten = 0 WHERE flavor = ?1";
     tx.execute(sql, params![lifted.agent, UNREAD_HEAD])?;
     Ok(LiftOutcome::Lifted(lifted))
 }
 
-/// Sets a tombstone and returns its number; one that is there already gets the new keys too.
+/// Sets a tombstone and returns its row id. An existing one gets the new keys as well.
 pub(crate) fn insert_tombstone(
     tx: &Transaction<'_>,
     name: [u8; 16],
@@ -231,7 +231,7 @@ pub(crate) fn entry_key(
     )
 }
 
-/// Returns the key of a prompt, unless it is too short to be told from others.
+/// Returns the key of a prompt, unless it is too short to be distinctive.
 pub(crate) fn prompt_key(redactor: &Redactor, text: &str) -> Option<TombstoneKey> {
     let text = text.trim();
     let hash = blake3::hash(text.as_bytes());
@@ -251,7 +251,7 @@ pub(crate) fn title_key(redactor: &Redactor, session: &str, title: &str) -> Tomb
     )
 }
 
-/// What the keys of a record are made of.
+/// The parts of a record that its keys are made from.
 struct RecordIdentity<'a> {
     id: RecordId,
     session: &'a str,
@@ -261,11 +261,11 @@ struct RecordIdentity<'a> {
     text: &'a str,
 }
 
-/// Says of what a batch brings whether it was forgotten.
+/// Checks the contents of a batch against the tombstones.
 #[derive(Debug)]
 pub(crate) struct TombstoneFilter<'a> {
     redactor: &'a Redactor,
-    /// Most stores have no tombstones, and then nothing is asked.
+    /// True when the store has no tombstones. Most stores have none, and then no query is made.
     is_empty: bool,
     sessions: HashMap<String, bool>,
 }
@@ -285,7 +285,7 @@ impl<'a> TombstoneFilter<'a> {
         self.is_empty
     }
 
-    /// Says whether a session, or the one that started it, was forgotten.
+    /// Returns whether a session, or the session that started it, was forgotten.
     pub(crate) fn session(
         &mut self,
         tx: &Connection,
@@ -302,7 +302,7 @@ impl<'a> TombstoneFilter<'a> {
         }
         let mut forgotten = false;
         for name in [Some(name), parent].into_iter().flatten() {
-            // A subagent's name begins with its parent's.
+            // The name of a subagent's session starts with that of its parent.
             for (end, _) in name.match_indices('/').chain([(name.len(), "")]) {
                 forgotten |= has(tx, session_key(self.redactor, &name[..end]))?;
             }
@@ -332,7 +332,7 @@ impl<'a> TombstoneFilter<'a> {
         )
     }
 
-    /// Says whether a record that is known by these was forgotten.
+    /// Returns whether a record with these keys was forgotten.
     fn place(&self, tx: &Connection, record: &RecordIdentity<'_>) -> Result<bool> {
         let RecordIdentity {
             session, message, ..
@@ -365,7 +365,7 @@ impl<'a> TombstoneFilter<'a> {
         has(tx, title_key(self.redactor, session, title))
     }
 
-    /// Adds the forgotten prompts that a log holds word for word, whoever tells them.
+    /// Adds the forgotten prompts that a log holds verbatim, in any session.
     pub(crate) fn add_forgotten_prompts(
         &self,
         tx: &Connection,

@@ -1,11 +1,12 @@
-//! A database file as it lies on disk: pages, trees, rows. Reads what SQLite refuses to.
+//! Reads a SQLite file at the level of pages, trees and rows, also where SQLite itself refuses to.
 //!
-//! SQLite stops at the first page it cannot trust; here one bad page costs only what stood on it.
+//! SQLite stops at the first corrupt page. Here a corrupt page costs only the rows on it.
 //! [`Image`] is the file with the commits of its write-ahead log laid over it, [`tree`] finds the
-//! rows of a page and the pages of a tree, [`row`] takes a row apart. Nothing here writes, and
-//! nothing knows what the rows mean: that is [`crate::salvage::repair`](mod@crate::salvage::repair)'s.
+//! rows of a page and the pages of a tree, [`row`] decodes a row. Nothing here writes, and nothing
+//! knows what the rows mean: that is the job of
+//! [`crate::salvage::repair`](mod@crate::salvage::repair).
 //!
-//! Only what a page lists is read, never what lies between: deleted rows do not come back.
+//! Only the cells that a page lists are read, never its free space: deleted rows do not come back.
 
 pub(crate) mod row;
 pub(crate) mod tree;
@@ -18,27 +19,27 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// The size of our stores' pages: SQLite's own, which nobody changes.
+/// The page size of a store. It is SQLite's default, which no store changes.
 const PAGE_BYTES: usize = 4096;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// What stands before the tree on the first page.
+/// Size of the database header, which precedes the tree on the first page.
 pub(crate) const HEADER_BYTES: usize = 100;
 
-/// A database with its log laid over it.
+/// A database file with the commits of its write-ahead log applied.
 #[derive(Debug)]
 pub(crate) struct DatabaseImage {
     database: Option<File>,
     wal: Option<File>,
-    /// Where the log holds a newer version of a page.
+    /// Offsets in the log of the pages that it holds a newer version of.
     wal_offsets: HashMap<u32, u64>,
     page_bytes: usize,
-    /// Bytes at each page's end that are not SQLite's.
+    /// Bytes that are reserved at the end of each page (SQLCipher keeps its MAC there).
     reserved_bytes: usize,
     pages: u32,
 }
 
 impl DatabaseImage {
-    /// Opens what there is of a database and its log; either may be missing.
+    /// Opens a database and its log. Either file may be missing.
     pub(crate) fn open(database: &Path, log: &Path) -> Result<Self> {
         let there = |path: &Path| match File::open(path) {
             Ok(file) => Ok(Some(file)),
@@ -71,17 +72,17 @@ impl DatabaseImage {
         Ok(image)
     }
 
-    /// Returns how many pages there should be.
+    /// Returns how many pages the database should have.
     pub(crate) fn pages(&self) -> u32 {
         self.pages
     }
 
-    /// Returns how much of a page is SQLite's.
+    /// Returns how many bytes of a page SQLite uses.
     pub(crate) fn usable_bytes(&self) -> usize {
         self.page_bytes - self.reserved_bytes
     }
 
-    /// Returns a page by its number, which begins at one.
+    /// Returns a page by its number. Numbers start at one.
     pub(crate) fn page(&self, number: u32) -> Option<Vec<u8>> {
         if number == 0 || number > self.pages {
             return None;
@@ -96,12 +97,12 @@ impl DatabaseImage {
         }
     }
 
-    /// Returns a number of the header, whether the rest of it can be believed or not.
+    /// Returns a number of the header, even when the rest of the header is damaged.
     pub(crate) fn header_u32(&self, offset: usize) -> Option<u32> {
         number(&self.page(1)?, offset)
     }
 
-    /// Returns the pages that hold nothing.
+    /// Returns the pages on the free list.
     pub(crate) fn free_pages(&self) -> HashSet<u32> {
         let mut free = HashSet::new();
         let sound = self.page(1).is_some_and(|page| page.starts_with(MAGIC));
@@ -116,7 +117,7 @@ impl DatabaseImage {
         free
     }
 
-    /// Takes the page size from the header where that can be believed.
+    /// Returns the page size of the header when it is plausible.
     fn measure(&mut self) {
         let Some(file) = &self.database else { return };
         let Some(header) = read_at(file, 0, HEADER_BYTES) else {
@@ -144,7 +145,7 @@ fn read_at(mut file: &File, offset: u64, length: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Reads a number as SQLite writes them.
+/// Reads a big-endian number.
 fn number(bytes: &[u8], offset: usize) -> Option<u32> {
     let bytes = bytes.get(offset..offset + 4)?;
     Some(u32::from_be_bytes(bytes.try_into().ok()?))

@@ -1,9 +1,9 @@
-//! A row, taken apart.
+//! Decodes the record format of a row.
 
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
-/// A value of a row. Text is kept as bytes until somebody says it is text.
+/// A value of a row. Text stays bytes until it has been checked to be UTF-8.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CellValue {
     Null,
@@ -19,7 +19,7 @@ impl ToSql for CellValue {
             Self::Null => ToSqlOutput::Borrowed(ValueRef::Null),
             Self::Integer(number) => ToSqlOutput::Owned(Value::Integer(*number)),
             Self::Real(number) => ToSqlOutput::Owned(Value::Real(*number)),
-            // Text that is not UTF-8 would make every later reading of its row fail.
+            // Text that is not UTF-8 would make every later read of its row fail.
             Self::Text(text) => {
                 ToSqlOutput::Owned(Value::Text(String::from_utf8_lossy(text).into_owned()))
             }
@@ -28,7 +28,7 @@ impl ToSql for CellValue {
     }
 }
 
-/// Takes a row apart; `None` when it does not add up.
+/// Decodes a row. Returns `None` when its header and its length contradict each other.
 pub(crate) fn decode_row(bytes: &[u8]) -> Option<Vec<CellValue>> {
     let (header, mut at) = varint(bytes, 0)?;
     let header = usize::try_from(header).ok()?;
@@ -75,7 +75,7 @@ fn integer(bytes: &[u8]) -> i64 {
         .fold(start, |number, byte| (number << 8) | i64::from(*byte))
 }
 
-/// Reads SQLite's number of varying length; returns it and where it ends.
+/// Reads a SQLite varint. Returns its value and where it ends.
 pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let mut number = 0_u64;
     for index in 0..9 {

@@ -1,40 +1,40 @@
-//! Trees of pages, and the rows on a page.
+//! Walks B-trees of pages and reads the rows on a page.
 
 use std::collections::HashSet;
 
 use super::row::{self, CellValue};
 use super::{DatabaseImage, HEADER_BYTES, number};
 
-/// What SQLite's deepest trees stay far below; a damaged one may go in circles.
+/// No sound tree is nearly this deep. A damaged one may contain a cycle.
 const DEPTH_MAX: usize = 40;
 
-/// What a page can be.
+/// The kind of a B-tree page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TreeKind {
-    /// Rows of a table, by number.
+    /// Rows of a table, by rowid.
     Table,
-    /// Rows in the order of their keys: an index, or a table without row numbers.
+    /// Rows in the order of their keys: an index, or a table `WITHOUT ROWID`.
     Index,
 }
 
-/// A row as it was found.
+/// An undecoded row.
 #[derive(Debug)]
 pub(crate) struct TreeRow {
-    /// Its number, in a table that has them.
+    /// Its rowid, in a table that has rowids.
     pub number: i64,
     pub cells: Vec<CellValue>,
 }
 
-/// What a tree or a page gave.
+/// The damage that was found while reading a tree or a page.
 #[derive(Debug, Default)]
 pub(crate) struct WalkReport {
-    /// Pages that could not be read as what they should be.
+    /// Pages that are not of the expected kind.
     pub bad_pages: usize,
-    /// Rows on good pages that could not be taken apart.
+    /// Rows on sound pages that could not be decoded.
     pub bad_rows: usize,
 }
 
-/// Visits the rows of a tree, marking the pages it is made of. A bad page costs what stood on it.
+/// Visits the rows of a tree and marks its pages. A corrupt page costs only the rows below it.
 pub(crate) fn walk_tree(
     image: &DatabaseImage,
     root: u32,
@@ -45,7 +45,7 @@ pub(crate) fn walk_tree(
     let mut found = WalkReport::default();
     let mut todo = vec![(root, 0)];
     while let Some((at, depth)) = todo.pop() {
-        // A page that two trees claim belongs to the first; a circle ends here too.
+        // A page that two trees claim belongs to the first one. This check also ends a cycle.
         if depth > DEPTH_MAX || !used.insert(at) {
             continue;
         }
@@ -66,13 +66,13 @@ pub(crate) struct TreePage {
     pub kind: TreeKind,
     pub children: Vec<u32>,
     bytes: Vec<u8>,
-    /// Where the rows begin.
+    /// The offsets of the rows on the page.
     starts: Vec<usize>,
     has_rows: bool,
     is_interior: bool,
 }
 
-/// Returns a page that can be one of a tree.
+/// Returns a page when it can be part of a tree.
 pub(crate) fn parse_page(image: &DatabaseImage, at: u32) -> Option<TreePage> {
     let bytes = image.page(at)?;
     let head = if at == 1 { HEADER_BYTES } else { 0 };
@@ -115,8 +115,8 @@ impl TreePage {
         !self.is_interior
     }
 
-    /// Visits the page's rows, marking the pages that their ends lie on, and counts those that
-    /// could not be taken apart.
+    /// Visits the page's rows, marks their overflow pages, and counts the rows that could not be
+    /// decoded.
     pub(crate) fn rows(
         &self,
         image: &DatabaseImage,
@@ -146,7 +146,7 @@ impl TreePage {
             (number, at) = (found.cast_signed(), next);
         }
         let size = usize::try_from(size).ok()?;
-        // No row is larger than the file it lies in.
+        // No row is larger than its file.
         if size / image.usable_bytes() > image.pages() as usize {
             return None;
         }
@@ -160,7 +160,7 @@ impl TreePage {
         Some(TreeRow { number, cells })
     }
 
-    /// Returns how much of a row stands on its own page.
+    /// Returns how many bytes of a row are on its own page.
     fn local_bytes(&self, image: &DatabaseImage, size: usize) -> usize {
         let usable = image.usable_bytes();
         let most = match self.kind {
@@ -176,7 +176,7 @@ impl TreePage {
     }
 }
 
-/// Adds the end of a long row, which lies on pages of its own.
+/// Appends the rest of a long row from its overflow pages.
 fn overflow(
     image: &DatabaseImage,
     first: u32,

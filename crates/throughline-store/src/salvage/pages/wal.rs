@@ -1,8 +1,8 @@
-//! The write-ahead log: which pages its commits replaced.
+//! Reads the write-ahead log to find which pages its commits replaced.
 //!
-//! SQLite believes a log up to its first bad frame. Each frame's checksum goes on from the one
-//! before, as written there, so the frames behind a bad one can still be told good from bad; what
-//! was acknowledged in them is worth having.
+//! SQLite accepts a log up to its first corrupt frame. Each frame's checksum continues from the one
+//! stored in the frame before, so the frames behind a corrupt one can still be verified. The
+//! transactions in them were acknowledged, so they are worth recovering.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,15 +12,15 @@ use super::number;
 
 const FRAME_HEADER_BYTES: usize = 24;
 const LOG_HEADER_BYTES: usize = 32;
-/// The last bit says in which order of bytes the checksums are made.
+/// The magic number without its last bit, which gives the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// What the commits of a log amount to.
+/// The result of all commits in a log.
 #[derive(Debug, Default)]
 pub(super) struct WalIndex {
-    /// Where the latest version of each page lies.
+    /// The offset of the latest version of each page.
     pub page_offsets: HashMap<u32, u64>,
-    /// How many pages the database has after the last commit; `None` when there is no commit.
+    /// How many pages the database has after the last commit. `None` when the log has no commit.
     pub pages: Option<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Makes a store of salvaged rows whole: nothing refers to what is not there, every text is what was
-//! written, and what was lost will be read again.
+//! Makes a store of salvaged rows whole: nothing refers to what is not there, every text is what
+//! was written, and what was lost will be read again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,12 +18,13 @@ use crate::{index, records};
 /// Tables whose loss costs no more than the records that the counts of sessions and the logs'
 /// archive tell of.
 const COUNTED: &[&str] = &["records", "blocks", "bodies", "raw"];
-/// Tables that keep things out. Where a row of theirs is lost, what it kept out would come back.
+/// Tables that block records. When one of their rows is lost, the records it blocked could come
+/// back.
 const KEEPING_OUT: &[&str] = &["tombstones", "tombstone_keys"];
 /// Ids of lost records that are reported by name; the rest are only counted.
 const LOST_IDS_MAX: usize = 1000;
 
-/// Mends what was salvaged, and says what was lost.
+/// Makes the salvaged rows consistent, and returns what was lost.
 pub(super) fn make_consistent(
     tx: &Transaction<'_>,
     salvaged: &SalvagedRows,
@@ -47,7 +48,7 @@ pub(super) fn make_consistent(
             hurt.extend(sources_of(tx, *id)?);
         }
     }
-    // Not by the sessions' counts: those tell of what was evicted too.
+    // The counts of sessions include evicted records, so they cannot be used here.
     repaired.records = tx.query_row("SELECT count(*) FROM records", [], |row| row.get(0))?;
     let beyond_count = salvaged
         .damage
@@ -88,7 +89,7 @@ fn sessions(connection: &Connection) -> Result<BTreeMap<i64, (String, u64)>> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Drops long texts that are not what their names say.
+/// Deletes long texts whose content does not match their hash.
 fn drop_bad_bodies(tx: &Transaction<'_>) -> Result<()> {
     for hash in blobs(tx, "SELECT hash FROM bodies")? {
         match bodies::read_verified_body(tx, &hash) {
@@ -136,7 +137,7 @@ fn refer_to_something(tx: &Transaction<'_>) -> Result<()> {
         let dangling = format!(
             "WHERE \"{column}\" IS NOT NULL AND \"{column}\" NOT IN (SELECT id FROM \"{to}\")"
         );
-        // What may refer to nothing does; what must refer to something goes.
+        // A nullable reference becomes NULL; a row with a mandatory one is deleted.
         tx.execute_batch(&format!(
             "UPDATE OR IGNORE \"{table}\" SET \"{column}\" = NULL {dangling};
              DELETE FROM \"{table}\" {dangling};"
@@ -148,15 +149,16 @@ fn refer_to_something(tx: &Transaction<'_>) -> Result<()> {
 /// Returns which columns refer to which tables' numbers.
 fn references(connection: &Connection) -> Result<Vec<(String, String, String)>> {
     let mut statement = connection.prepare(
-        "SELECT t.name, f.\"from\", f.\"table\" FROM pragma_table_list t, pragma_foreign_key_list(t.name) f
+        "SELECT t.name, f.\"from\", f.\"table\"
+         FROM pragma_table_list t, pragma_foreign_key_list(t.name) f
          WHERE t.schema = 'main' AND t.type = 'table' AND f.\"to\" = 'id' ORDER BY 1, 2",
     )?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Makes rows for sources that are only referred to. Their logs, when they are still there, are read
-/// as new ones, and take their records along.
+/// Makes rows for sources that are only referred to. Their logs, when they are still there, are
+/// read as new ones, and take their records along.
 fn lost_sources(tx: &Transaction<'_>, table: &str, column: &str) -> Result<()> {
     let sql = format!(
         "SELECT DISTINCT x.\"{column}\", coalesce((SELECT s.flavor FROM sessions s
@@ -172,8 +174,8 @@ fn lost_sources(tx: &Transaction<'_>, table: &str, column: &str) -> Result<()> {
         let hash = blake3::hash(path.as_bytes());
         let key = &hash.as_bytes()[..16];
         tx.execute(
-            "INSERT OR IGNORE INTO sources (id, key, flavor, path, device, inode, size, mtime, ctime,
-                offset, line, head, tail, settled, generation, gone)
+            "INSERT OR IGNORE INTO sources (id, key, flavor, path, device, inode, size, mtime,
+                ctime, offset, line, head, tail, settled, generation, gone)
              VALUES (?1, ?2, ?3, ?4, 0, 0, 0, 0, 0, 0, 0, zeroblob(16), zeroblob(16), 1, ?5, 1)",
             params![id, key, flavor, path, generation],
         )?;
@@ -225,7 +227,7 @@ fn drop_bad_records(
     Ok(bad.into_iter().filter_map(|(_, id)| id).collect())
 }
 
-/// Returns the ids of the records that are not there any more.
+/// Returns the ids of the records that are lost.
 fn lost_ids(
     tx: &Transaction<'_>,
     mut lost: BTreeSet<RecordId>,
@@ -281,7 +283,7 @@ fn unreadable_packed(tx: &Transaction<'_>) -> Result<Vec<(i64, Option<i64>, i64)
     Ok(bad)
 }
 
-/// Drops texts that no row leads to: forgetting could not find them.
+/// Deletes texts that no row refers to, because forgetting could not find them.
 fn drop_ownerless(tx: &Transaction<'_>) -> Result<()> {
     let (bodies, blocks) = (bodies::USED_BODIES_SQL, blocks::USED_BLOCKS_SQL);
     tx.execute_batch(&format!(
@@ -297,7 +299,7 @@ fn drop_ownerless(tx: &Transaction<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Lets search find a copy whose original is lost.
+/// Makes a copy searchable when its original is lost.
 fn promote_copies(tx: &Transaction<'_>) -> Result<()> {
     tx.execute_batch(
         "UPDATE records SET copy = 0 WHERE row IN

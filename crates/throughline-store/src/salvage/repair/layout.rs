@@ -1,4 +1,4 @@
-//! What the tables of a sound store look like on disk, to put the rows of a damaged one back.
+//! The layout of a sound store's tables, by which the rows of a damaged one are recognised.
 
 use rusqlite::Connection;
 
@@ -16,12 +16,12 @@ pub(super) struct TableLayout {
     columns: Vec<Column>,
 }
 
-/// What becomes of the rows of a shape.
+/// What happens to the rows of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LayoutRole {
     /// They are kept.
     Table,
-    /// They are made anew from those that are kept.
+    /// They are rebuilt from the rows that are kept.
     Derived,
 }
 
@@ -32,7 +32,7 @@ struct Column {
     /// A row from before the column was added ends before it.
     optional: bool,
     nullable: bool,
-    /// The column that stands for the row's number, which is kept outside of the row.
+    /// The column that is an alias of the rowid, which SQLite stores outside the row.
     is_number: bool,
 }
 
@@ -49,7 +49,8 @@ enum ColumnType {
 pub(super) fn table_layouts(connection: &Connection) -> Result<Vec<TableLayout>> {
     let mut statement = connection.prepare(
         "SELECT name, type, wr FROM pragma_table_list
-         WHERE schema = 'main' AND type IN ('table', 'shadow') AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
+         WHERE schema = 'main' AND type IN ('table', 'shadow')
+            AND name NOT LIKE 'sqlite!_%' ESCAPE '!'
          ORDER BY name",
     )?;
     let tables = statement.query_map([], |row| {
@@ -182,12 +183,12 @@ impl TableLayout {
         missing.iter().all(|column| column.optional) && self.columns.iter().zip(cells).all(fits)
     }
 
-    /// Makes a row one of this shape. For a row that is known to be: a flipped bit may have changed
-    /// the type of a value that nobody misses.
+    /// Converts a row that is known to belong to this table. A flipped bit may have changed the
+    /// type of a value that can be replaced.
     pub(crate) fn coerce(&self, cells: &mut Vec<CellValue>) {
         cells.truncate(self.columns.len());
         let missing = self.columns.iter().skip(cells.len());
-        // A row must reach to the last column that it cannot do without.
+        // A row must have all columns up to the last mandatory one.
         let needed = missing.rev().skip_while(|column| column.optional).count();
         cells.resize(cells.len() + needed, CellValue::Null);
         for (column, cell) in self.columns.iter().zip(cells) {
@@ -221,7 +222,7 @@ impl TableLayout {
         self.columns.len().saturating_sub(cells)
     }
 
-    /// Returns the statement that puts a row of this length back.
+    /// Returns the statement that inserts a row of this length.
     pub(crate) fn insert_sql(&self, cells: usize) -> String {
         let columns = &self.columns[..cells.min(self.columns.len())];
         let names: Vec<_> = columns
@@ -236,7 +237,7 @@ impl TableLayout {
         )
     }
 
-    /// Lets the database choose the row's number.
+    /// Lets the database choose the rowid.
     pub(crate) fn clear_row_number(&self, cells: &mut [CellValue]) {
         let at = self.columns.iter().position(|column| column.is_number);
         if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
@@ -244,7 +245,7 @@ impl TableLayout {
         }
     }
 
-    /// Puts a row's number where its column is.
+    /// Moves the rowid into its column.
     pub(crate) fn set_row_number(&self, number: i64, cells: &mut [CellValue]) {
         let at = self.columns.iter().position(|column| column.is_number);
         if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {

@@ -1,10 +1,10 @@
-//! Repair: a new store of everything that can still be read of a damaged one.
+//! Repair: builds a new store from everything that can still be read of a damaged one.
 //!
-//! The damaged file is read page by page ([`salvage`], by the [`layout`] of its tables), what is left
-//! is made whole ([`consistency`]), and the new store takes the place of the old, which is kept beside it
-//! untouched: one quarantine, the last. The old file goes only when the new one is complete, and
-//! from then on whoever opens the store finishes the exchange: killed at any point, there is the old
-//! store or the new one.
+//! The damaged file is read page by page ([`salvage`], by the [`layout`] of its tables), the rows
+//! are made consistent ([`consistency`]), and the new store replaces the old one. The damaged file
+//! is kept beside it unchanged; only the latest quarantine is kept. The old file is replaced only
+//! when the new one is complete, and from then on the next process that opens the store finishes
+//! the swap. A crash at any point leaves either the old store or the new one.
 
 mod consistency;
 mod layout;
@@ -26,40 +26,42 @@ use crate::open::migrations;
 use crate::open::{connection, lock};
 use crate::salvage::pages::DatabaseImage;
 
-/// Where the new store is made.
+/// The file in which the new store is built.
 const WORKSHOP: &str = "repair";
-/// The new store, whole.
+/// The new store when it is complete.
 const READY: &str = "ready.db";
-/// Where the damaged store is kept.
+/// The folder that keeps the damaged store.
 const QUARANTINE: &str = "quarantine";
-/// The files of a store, by what is added to its name.
+/// The suffixes of a store's files.
 const PARTS: [&str; 3] = ["", "-wal", "-shm"];
 
-/// What a repair saved and what it could not.
+/// What a repair recovered and what was lost.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RepairReport {
-    /// Records that are there, each as it was written.
+    /// Records that were recovered, each with the text that was written.
     pub records: u64,
     pub lost_records: u64,
     /// How many records each session lost.
     pub sessions: BTreeMap<String, u64>,
     /// The lost records, as far as their ids are known.
     pub lost_ids: Vec<String>,
-    /// Tables of which pages or rows could not be read: how many of each.
+    /// Tables with unreadable pages or rows, and how many of each.
     pub hurt: BTreeMap<String, (usize, usize)>,
     /// Logs that the next sweep reads again from their start.
     pub reread: Vec<String>,
-    /// Logs of what was lost that are gone.
+    /// Logs of lost records that no longer exist.
     pub gone: Vec<String>,
-    /// What was once forgotten might come back if the logs were read again, so they are not.
+    /// True when tombstones were lost. Forgotten records could come back if the logs were read
+    /// again, so they are not.
     pub may_return: bool,
     /// Logs that are not read again for that reason.
     pub held_back: Vec<String>,
-    /// Where the damaged store is.
+    /// The folder that keeps the damaged store.
     pub quarantine: PathBuf,
 }
 
-/// Makes a new store of what can be read of the one in a folder. Nobody else may be using it.
+/// Builds a new store from the readable part of the one in a folder. No other process may have it
+/// open.
 pub fn repair(folder: &Path) -> Result<RepairReport> {
     let _alone = lock::lock_exclusive(folder)?;
     swap::recover_swap(folder)?;
@@ -90,7 +92,8 @@ pub fn repair(folder: &Path) -> Result<RepairReport> {
     Ok(repaired)
 }
 
-/// Exchanges the stores, where a new one is ready. The old one's log must not be found by the new.
+/// Swaps the stores when a new one is ready. SQLite must not find the old store's log beside the
+/// new store.
 pub(crate) fn finish(folder: &Path) -> Result<()> {
     let workshop = folder.join(WORKSHOP);
     let ready = workshop.join(READY);
@@ -106,7 +109,7 @@ pub(crate) fn finish(folder: &Path) -> Result<()> {
     files::remove_dir_if_exists(&workshop)
 }
 
-/// Says whether a new store waits to take its place.
+/// Returns whether a completed new store waits for the swap.
 pub(crate) fn is_unfinished(folder: &Path) -> bool {
     folder.join(WORKSHOP).join(READY).exists()
 }
@@ -115,7 +118,8 @@ fn make(store: &Path, workshop: &Path) -> Result<RepairReport> {
     let image = DatabaseImage::open(store, &files::with_suffix(store, "-wal"))?;
     let path = workshop.join("new.db");
     let mut new = connection::create_at_format(&path, format(&image))?;
-    // Nobody else sees it before it is whole, so it needs no log, which would be as large as itself.
+    // No other process sees the file before it is complete, so it needs no write-ahead log, which
+    // would be as large as the file.
     new.pragma_update(None, "journal_mode", "memory")?;
     let transaction = new.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let salvaged = salvage::salvage(&image, &transaction)?;
@@ -124,7 +128,7 @@ fn make(store: &Path, workshop: &Path) -> Result<RepairReport> {
             path: store.to_owned(),
         });
     }
-    // Rows are found by the tables of their own format, and made whole by those of today's.
+    // Rows are read with the schema of their own version and completed with the current one.
     migrations::run_migrations(&transaction, &path, migrations::current_format())?;
     let mut repaired = consistency::make_consistent(&transaction, &salvaged)?;
     transaction.commit()?;
@@ -137,7 +141,7 @@ fn make(store: &Path, workshop: &Path) -> Result<RepairReport> {
     Ok(repaired)
 }
 
-/// Returns the format of a damaged store: what its header says, or else ours.
+/// Returns the schema version of a damaged store: that of its header, or else the current one.
 fn format(image: &DatabaseImage) -> i64 {
     let known = migrations::current_format();
     let is_ours = image.header_u32(68).map(i64::from) == Some(migrations::APPLICATION_ID);
@@ -147,7 +151,7 @@ fn format(image: &DatabaseImage) -> i64 {
     }
 }
 
-/// Brings everything into the one file, on disk.
+/// Checkpoints the log into the database file and syncs it.
 fn close(connection: Connection, path: &Path) -> Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
@@ -156,7 +160,8 @@ fn close(connection: Connection, path: &Path) -> Result<()> {
     file.sync_all().map_err(Error::io(path))
 }
 
-/// Keeps the damaged store as it is, in the place of one from an earlier repair.
+/// Moves the damaged store to quarantine unchanged, and deletes the quarantine of an earlier
+/// repair.
 fn move_to_quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
     let (kept, coming) = (
         folder.join(QUARANTINE),
@@ -170,7 +175,7 @@ fn move_to_quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
         if !from.exists() {
             continue;
         }
-        // The same file under a second name costs no room; not every file system has that.
+        // A hard link costs no space, but not every file system supports it.
         if fs::hard_link(&from, &to).is_err() {
             fs::copy(&from, &to).map_err(Error::io(&to))?;
         }
@@ -180,7 +185,7 @@ fn move_to_quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
     Ok(kept)
 }
 
-/// Returns where the damaged state of a store is kept.
+/// Returns the folder that keeps the damaged store.
 pub(crate) fn quarantine_folder(store: &Path) -> PathBuf {
     store.with_file_name(QUARANTINE)
 }

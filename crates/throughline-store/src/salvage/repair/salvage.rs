@@ -1,4 +1,4 @@
-//! Takes the rows that can be read out of a damaged store into a new one.
+//! Copies the readable rows of a damaged store into a new one.
 //!
 //! Rows are found by the trees that the damaged schema names. Where a tree has lost a page, the
 //! pages behind it are no longer reached from above: those are looked at one by one, and belong to
@@ -15,21 +15,21 @@ use crate::salvage::pages::DatabaseImage;
 use crate::salvage::pages::row::CellValue;
 use crate::salvage::pages::tree::{self, TreeKind, TreeRow};
 
-/// Where zstd's output is told from other bytes.
+/// The first bytes of zstd's output, which tell it from other bytes.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// What was found.
+/// The result of copying.
 #[derive(Debug, Default)]
 pub(super) struct SalvagedRows {
-    /// Rows kept, by table.
+    /// Rows that were copied, by table.
     pub kept_rows: BTreeMap<String, u64>,
     /// Tables of which a page or a row could not be read.
     pub damage: BTreeMap<String, TableDamage>,
-    /// What the index of ids says: which record each row is.
+    /// The record id of each row, from the index of ids.
     pub ids: HashMap<i64, RecordId>,
 }
 
-/// How badly a table was hit.
+/// The damage to a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TableDamage {
     pub pages: usize,
@@ -64,13 +64,13 @@ pub(super) fn salvage(image: &DatabaseImage, tx: &Transaction<'_>) -> Result<Sal
 struct Salvager<'a> {
     image: &'a DatabaseImage,
     tx: &'a Transaction<'a>,
-    /// Pages that are accounted for.
+    /// Pages that belong to a known tree.
     used: HashSet<u32>,
     salvaged: SalvagedRows,
 }
 
 impl Salvager<'_> {
-    /// Returns where the trees of the damaged store begin.
+    /// Returns the root pages of the damaged store's trees.
     fn roots(&mut self) -> HashMap<String, u32> {
         let mut roots = HashMap::new();
         tree::walk_tree(self.image, 1, TreeKind::Table, &mut self.used, &mut |row| {
@@ -85,7 +85,7 @@ impl Salvager<'_> {
         roots
     }
 
-    /// Copies what a tree still reaches, and says whether it is broken.
+    /// Copies the rows that a tree still reaches, and returns whether it is broken.
     fn tree(&mut self, shape: &TableLayout, root: Option<u32>) -> Result<bool> {
         let Some(root) = root else {
             self.count_damage(shape, 1, 0);
@@ -119,7 +119,7 @@ impl Salvager<'_> {
         Ok(found.bad_pages > 0)
     }
 
-    /// Looks at the pages that no tree reached.
+    /// Copies the rows of the pages that no tree reached.
     fn strays(&mut self, broken: &[&TableLayout]) -> Result<()> {
         for at in 2..=self.image.pages() {
             if self.used.contains(&at) {
@@ -155,7 +155,7 @@ impl Salvager<'_> {
     /// Reads the index of ids.
     fn read_record_ids(&mut self, root: u32) {
         let ids = &mut self.salvaged.ids;
-        // The tree was walked before, for its pages.
+        // The tree was walked before, to mark its pages.
         let mut used = HashSet::new();
         tree::walk_tree(self.image, root, TreeKind::Index, &mut used, &mut |row| {
             if let [CellValue::Blob(id), CellValue::Integer(number)] = row.cells.as_slice()
@@ -185,7 +185,7 @@ impl Salvager<'_> {
     }
 }
 
-/// Returns the broken tree whose rows these must be; `None` when it could be more than one.
+/// Returns the broken tree that these rows must belong to; `None` when several are possible.
 fn owner<'a>(
     broken: &[&'a TableLayout],
     kind: TreeKind,
@@ -204,8 +204,9 @@ fn owner<'a>(
     fitting.retain(|shape| shape.missing_columns(length) == least);
     // The search index keeps numbered bytes as the blocks do, but not compressed ones.
     if fitting.iter().any(|shape| shape.name == "blocks") {
-        let compressed = rows.iter().all(|row| {
-            matches!(row.cells.get(1), Some(CellValue::Blob(bytes)) if bytes.starts_with(&ZSTD_MAGIC))
+        let compressed = rows.iter().all(|row| match row.cells.get(1) {
+            Some(CellValue::Blob(bytes)) => bytes.starts_with(&ZSTD_MAGIC),
+            _ => false,
         });
         fitting.retain(|shape| (shape.name == "blocks") == compressed);
     }
@@ -215,7 +216,7 @@ fn owner<'a>(
     }
 }
 
-/// Writes a row, unless one like it is there already, and counts it.
+/// Writes a row unless the same row exists already, and counts it.
 fn put(tx: &Transaction<'_>, shape: &TableLayout, row: TreeRow) -> Result<u64> {
     let mut cells = row.cells;
     shape.set_row_number(row.number, &mut cells);
