@@ -43,6 +43,7 @@ mod redactor;
 mod scan;
 mod session;
 mod value;
+mod word_map;
 
 pub use self::clean_text::{CleanString, CleanText};
 pub use self::personal_data::{PersonalData, personal_data};

@@ -3,9 +3,9 @@
 //! A name is split into words, and lists of words decide: `api_key` is a secret, `primary_key` and
 //! `api_key_hash` are not.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
+
+use crate::word_map::WordMap;
 
 /// A longer name is base64 or the like.
 pub(crate) const NAME_BYTES_MAX: usize = 80;
@@ -114,8 +114,8 @@ const IS_LOOKALIKE: u8 = 16;
 const IS_KEY_SUFFIX: u8 = 32;
 
 /// The lists that each word is in, as flags: one lookup instead of six.
-static WORDS: LazyLock<WordFlags> = LazyLock::new(|| {
-    let mut words = WordFlags::default();
+static WORDS: LazyLock<WordMap> = LazyLock::new(|| {
+    let mut words = WordMap::default();
     let lists = [
         (PASSWORD_WORDS, IS_PASSWORD),
         (TOKEN_WORDS, IS_TOKEN),
@@ -131,28 +131,6 @@ static WORDS: LazyLock<WordFlags> = LazyLock::new(|| {
     }
     words
 });
-
-type WordFlags = HashMap<&'static [u8], u8, BuildHasherDefault<WordHasher>>;
-
-/// A fast hash for short words. The words are constants, so no input can make them collide.
-#[derive(Debug, Default, Clone, Copy)]
-struct WordHasher(u64);
-
-impl Hasher for WordHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0.rotate_left(5) ^ u64::from(*byte)).wrapping_mul(0x517c_c1b7_2722_0a95);
-        }
-    }
-
-    fn write_usize(&mut self, length: usize) {
-        self.write(&length.to_le_bytes()[..1]);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
 
 /// Classifies a name such as `AWS_SECRET_ACCESS_KEY`, `apiKey`, `x-api-key` or `db.password`.
 pub(crate) fn classify_name(name: &str) -> Option<NameStrength> {

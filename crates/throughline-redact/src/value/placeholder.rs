@@ -3,6 +3,10 @@
 //! A word such as `your` inside a value proves nothing: `Yourself99!xK` is a password, and a random
 //! token may hold `todo`. A placeholder is made of such words, or mostly of filler.
 
+use std::sync::LazyLock;
+
+use crate::word_map::WordMap;
+
 /// Words that ask the reader to fill in a value.
 #[rustfmt::skip]
 const PLACEHOLDER_WORDS: &[&str] = &[
@@ -24,6 +28,22 @@ const NEUTRAL_WORDS: &[&str] = &[
     "strong", "super", "generated", "credential", "credentials", "account", "service", "host",
     "url", "local", "text", "super", "ghp", "ant", "proj", "or", "com",
 ];
+const IS_PLACEHOLDER: u8 = 1;
+const IS_NEUTRAL: u8 = 2;
+
+static WORDS: LazyLock<WordMap> = LazyLock::new(|| {
+    let mut words = WordMap::default();
+    for (list, flag) in [
+        (PLACEHOLDER_WORDS, IS_PLACEHOLDER),
+        (NEUTRAL_WORDS, IS_NEUTRAL),
+    ] {
+        for word in list {
+            *words.entry(word.as_bytes()).or_default() |= flag;
+        }
+    }
+    words
+});
+
 /// Words so long that a random value does not hold them by chance.
 const LONG_WORDS: &[&str] = &[
     "placeholder",
@@ -109,10 +129,9 @@ fn is_made_of_placeholder_words(value: &str) -> bool {
         let lower = &mut lower[..word.len()];
         lower.copy_from_slice(word);
         lower.make_ascii_lowercase();
-        let is_one = |list: &[&str]| list.iter().any(|one| one.as_bytes() == lower);
-        let is_placeholder = is_one(PLACEHOLDER_WORDS);
-        has_word |= is_placeholder;
-        is_neutral &= is_placeholder || is_one(NEUTRAL_WORDS);
+        let flags = WORDS.get(&*lower).copied().unwrap_or(0);
+        has_word |= flags & IS_PLACEHOLDER != 0;
+        is_neutral &= flags != 0;
     }
     if has_word && is_neutral && digits <= DIGITS_MAX {
         return true;
