@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Asks the questions of corpora through `throughline-eval --stdio` and keeps the features of every score, for fit.py.
+"""Runs the questions of corpora through `throughline-eval --stdio` and keeps all features, for fit.py.
 
     python3 dump.py THROUGHLINE_EVAL OUT.pickle [--only NAME[,NAME]] [--every N] [--prompts none] DIR [DIR ...]
 
-Each DIR holds corpus.jsonl[.gz] and queries.jsonl[.gz]. Besides its own questions every corpus is asked those of the others and what
-people type every day (`unrelated`), for the gate; not so with --prompts none, which is enough for records and sessions. With --only the other folders just lend their questions, so that several can run side by side; with
---every N only one question in N is asked.
+Each DIR holds corpus.jsonl[.gz] and queries.jsonl[.gz]. For the gate, every corpus also gets the
+questions of the others and everyday prompts (`unrelated`); --prompts none skips these, which is
+enough for records and sessions. With --only, the other folders only supply questions, so that
+several runs can go in parallel; with --every N, one question in N is asked.
 """
 import gzip
 import json

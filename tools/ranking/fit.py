@@ -1,29 +1,57 @@
 #!/usr/bin/env python3
-"""Fits the weights of the ranker, of the order of sessions and of the gate to what dump.py kept, and prints them as constants.
+"""Fits the weights of records, sessions and the gate to the features that dump.py kept.
 
-    python3 fit.py DUMP.pickle [DUMP.pickle ...] [--ablate]
+    python3 fit.py DUMP.pickle [DUMP.pickle ...] [--ablate] [--write]
 
-The losses of records and sessions are listwise: what is gold against everything that is not. Every corpus weighs the same. Namespaces are left
-out in turn (five folds; where there is one namespace, the sessions that questions are about) to say how well the weights carry over.
-Needs numpy and scipy.
+Prints each weight with the name of its feature. With --write it replaces the weights in the Rust
+sources, matched by name: a feature that the sources do not declare is an error.
+
+The losses of records and sessions are listwise: gold against everything else. Every corpus weighs
+the same. Namespaces are left out in turn (five folds; where there is one namespace, the sessions
+that questions are about) to measure how well the weights generalise. Needs numpy and scipy.
 """
 import argparse
+import os
 import pickle
+import re
 import zlib
 
 import numpy as np
 from scipy.optimize import minimize
 
 FOLDS = 5
-# How late a record is among the others: no corpus here rewards it, and it must not be held against anybody.
-FIXED = {"recent": 0.05}
+# No corpus here rewards recency, and it must not count against a record.
+FIXED = {"recency": 0.05}
 # A person's words come before a tool's, whatever a corpus of summaries rewards.
-BOUNDS = {"person": (0.4, None), "model": (0, None), "tool": (None, -0.2), "length_of_others": (-1.5, None),
-          "length_of_others_x_length_of_others": (-1, None)}
+BOUNDS = {"person": (0.4, None), "model": (0, None), "tool": (None, -0.2),
+          "other_length": (-1.5, None), "other_length_x_other_length": (-1, None)}
 SESSION_BOUNDS = {"size": (0, 0)}
 # Everyday prompts are typed far more often than questions about somebody else's work.
 EVERYDAY_WEIGHT = 3
 FALSE_MAX = {"foreign": 0.025, "everyday": 0.006}
+
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                       "../../crates/throughline-recall/src")
+
+
+def show_weights(path, weights):
+    print(f"{path}:")
+    for name, value in sorted(weights.items(), key=lambda pair: -abs(pair[1])):
+        print(f"    {name:40}{value:6.2f}")
+
+
+def write_weights(path, weights):
+    """Replaces the weights in lines `name = value => weight;` of a Rust source."""
+    path = os.path.join(SOURCES, path)
+    with open(path, encoding="utf8") as file:
+        text = file.read()
+    for name, value in weights.items():
+        line = re.compile(rf"(^    {name} =(?:(?!=>|;\n).|\n)*=>\s*)-?[0-9.]+;", re.M)
+        text, count = line.subn(lambda found: f"{found[1]}{value:.2f};", text)
+        if count != 1:
+            raise SystemExit(f"{path} declares the feature {name} {count} times")
+    with open(path, "w", encoding="utf8") as file:
+        file.write(text)
 
 
 def fold_of(name):
@@ -59,7 +87,8 @@ class Lists:
             else:
                 n, keys, gold = len(q["sessions"]), q["sessions"], q["gold_sessions"]
                 self.x[i, :n] = q["session_features"]
-                self.x[i, :n, 0] = felt(q, weights)
+                records = dump["names"]["session_features"].index("records")
+                self.x[i, :n, records] = best_records(q, weights)
             self.valid[i, :n] = True
             self.gold[i, :n] = [key in set(gold) for key in keys]
             self.total[i] = len(gold)
@@ -69,8 +98,8 @@ class Lists:
         return np.array([1 / counts[name] / len(counts) if ok else 0 for name, ok in zip(self.sets, among)])
 
 
-def felt(q, weights, decay=0.7, top=5):
-    """What the best records of each session weigh together, 1 for the best, as sessions.rs has it."""
+def best_records(q, weights, decay=0.7, top=5):
+    """Returns the feature `records` of score/sessions.rs."""
     s = np.array(q["features"]) @ weights
     by = {}
     for session, value in zip(q["of"], np.exp(s - s.max())):
@@ -136,15 +165,21 @@ def left_out(lists, names, bounds, l2):
 
 
 GROUPS = [
-    ("words of the best passage", "words words_share coverage exact whole_words rarest rank_words"),
-    ("neighbours", "coverage_near near_words rarest_near answers"),
-    ("speaker and day", "speaker other_speaker day time_for_when number_for_count"),
-    ("words together", "together together_x_talk"),
-    ("who says it, and how long", "person model tool person_in_chat length question length_of_others whole_x_talk"),
-    ("session", "session_words session_best stretch session_words_x_talk"),
-    ("meaning", "meaning meaning_best meaning_raw alike near_meaning words_x_meaning soft near_alike rank_meaning rank_alike meaning_x_talk"),
-    ("wishes and what is asked for", "wish wish_for_advice preference preference_for_advice many_person many_model meaning_best_x_wish"),
-    ("openings", "opens opens_for_many later later_for_many"),
+    ("words of the best passage",
+     "lexical lexical_share coverage exact text_lexical rarest rank_lexical"),
+    ("neighbours", "coverage_nearby nearby_lexical rarest_nearby follows_question"),
+    ("speaker and date", "speaker other_speaker date time_for_time number_for_count"),
+    ("adjacent words", "adjacent adjacent_in_chat"),
+    ("author and length",
+     "person model tool person_in_chat person_length question other_length text_lexical_in_chat"),
+    ("session", "session_lexical session_best window session_lexical_in_chat"),
+    ("embeddings",
+     "cosine_text cosine_passage cosine_raw similar nearby_cosine lexical_and_cosine similar_soft "
+     "nearby_similar rank_cosine rank_similar cosine_passage_in_chat"),
+    ("preferences and kinds of questions",
+     "standing standing_for_advice preference preference_for_advice prompt_for_overview "
+     "model_for_overview cosine_passage_x_standing"),
+    ("openings", "opening opening_for_overview later later_for_overview"),
     ("products", "*"),
 ]
 
@@ -157,11 +192,14 @@ def ablate(dump, lists, names, l2):
         w = fit(lists, everything, names, BOUNDS, l2, without=set(names) - have)
         show(f"+ {title}", measure(lists, lists.x @ w, everything))
         sessions = Lists(dump, "sessions", w)
-        show(f"+ {title}, sessions", measure(sessions, sessions.x[:, :, 0] + 0.3 * sessions.x[:, :, 2], np.ones(len(sessions.sets), bool)))
+        of = dump["names"]["session_features"].index
+        scores = sessions.x[:, :, of("records")] + 0.3 * sessions.x[:, :, of("words")]
+        show(f"+ {title}, sessions",
+             measure(sessions, scores, np.ones(len(sessions.sets), bool)))
 
 
 def gate_rows(dump, w):
-    """Prompts whose evidence is among the best eight, and prompts that nothing answers."""
+    """Returns prompts whose evidence is among the best eight, and prompts without evidence."""
     rows = []
     for name, data in dump["sets"].items():
         for q in data["asked"]:
@@ -178,7 +216,7 @@ def gate_rows(dump, w):
 def fit_gate(dump, w):
     rows = gate_rows(dump, w)
     x = np.array([q["gate"] for _, _, q in rows])
-    # What is turned away before the gate, or has nothing to show behind it, is no matter of the gate.
+    # Prompts that get nothing whatever the gate says do not train it.
     able = np.array([bool(q["shown"]) for _, _, q in rows])
     kinds = np.array([kind for _, kind, _ in rows])
     sets = np.array([name for name, _, _ in rows])
@@ -227,7 +265,8 @@ def fit_gate(dump, w):
     for false in (0.01, 0.02, 0.04, 0.05, 0.1, 0.2):
         at = np.quantile(z[~y], 1 - false)
         print(f"    {100 * false:4.0f} % of unrelated, {100 * (z[y] > at).mean():5.1f} % of answerable")
-    print("gate.rs WEIGHTS:", ", ".join(f"{a:.2f}" for a in v[:-1]), "BIAS:", f"{v[-1] - cut:.2f}")
+    print(f"gate/mod.rs: BIAS {v[-1] - cut:.2f} (set by hand)")
+    return dict(zip(dump["names"]["gate"], v[:-1]))
 
 
 def main():
@@ -236,7 +275,10 @@ def main():
     parser.add_argument("--l2", type=float, default=0.0002)
     parser.add_argument("--session-l2", type=float, default=0.001)
     parser.add_argument("--without", default="", help="features to leave out, with commas between")
-    parser.add_argument("--ablate", action="store_true", help="also print what each group of features adds")
+    parser.add_argument("--ablate", action="store_true",
+                        help="also print what each group of features adds")
+    parser.add_argument("--write", action="store_true",
+                        help="replace the weights in the Rust sources")
     args = parser.parse_args()
     dump = {"sets": {}}
     for path in args.dump:
@@ -253,7 +295,7 @@ def main():
     w = fit(lists, everything, names, bounds, args.l2)
     show("records, all in", measure(lists, lists.x @ w, everything))
     show("records, left out", measure(lists, left_out(lists, names, bounds, args.l2), everything))
-    # The order of sessions is fitted to what is shipped: weights of records with two digits.
+    # Sessions are fitted to the weights of records as they are shipped: with two digits.
     w = np.round(w, 2)
     sessions = Lists(dump, "sessions", w)
     all_sessions = np.ones(len(sessions.sets), bool)
@@ -261,12 +303,14 @@ def main():
     v = fit(sessions, all_sessions, session_names, SESSION_BOUNDS, args.session_l2)
     show("sessions, all in", measure(sessions, sessions.x @ v, all_sessions))
     show("sessions, left out", measure(sessions, left_out(sessions, session_names, SESSION_BOUNDS, args.session_l2), all_sessions))
+    fitted = {"score/features.rs": dict(zip(names, w)),
+              "score/sessions.rs": dict(zip(session_names, v))}
     if all("gate" in q for data in dump["sets"].values() for q in data["asked"]):
-        fit_gate(dump, w)
-    print("rank.rs WEIGHTS:", ", ".join(f"{value:.2f}" for value in w))
-    for name, value in sorted(zip(names, w), key=lambda pair: -abs(pair[1])):
-        print(f"    {name:24}{value:6.2f}")
-    print("sessions.rs WEIGHTS:", ", ".join(f"{value:.2f}" for value in v), dict(zip(session_names, np.round(v, 2))))
+        fitted["gate/mod.rs"] = fit_gate(dump, w)
+    for path, weights in fitted.items():
+        show_weights(path, weights)
+        if args.write:
+            write_weights(path, weights)
 
 
 if __name__ == "__main__":

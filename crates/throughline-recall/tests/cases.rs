@@ -24,24 +24,62 @@ fn store() -> Sessions {
 }
 
 fn inventory(test: &Sessions) {
-    test.session("low-stock", "shop", 40, &[
-        Said::User("Warn when an item runs low in inventory.py, say below five pieces."),
-        Said::Agent("Let me look at inventory.py."),
-        Said::Tool("Read", "{\"file_path\":\"/src/shop/inventory.py\"}", "def count(item):\n    return stock[item]"),
-        Said::Edit("/src/shop/inventory.py", "+REORDER_AT = 5\n+def low_stock(item):\n+    return count(item) < REORDER_AT"),
-        Said::Agent("Added low_stock() with REORDER_AT = 5."),
-        Said::User(THRESHOLD),
-        Said::Tool("Read", "{\"file_path\":\"/src/shop/config.toml\"}", "[alerts]\nreorder_at = 7"),
-        Said::Edit("/src/shop/inventory.py", "-REORDER_AT = 5\n+def reorder_threshold():\n+    return config[\"alerts\"][\"reorder_at\"]"),
-        Said::Agent("Done: inventory.py reads alerts.reorder_at from config.toml; the constant is gone."),
-    ]);
-    test.session("rounding", "shop", 33, &[
-        Said::User("The cart total is off by a cent for carts with a voucher."),
-        Said::Tool("Bash", "{\"command\":\"pytest tests/test_cart.py\"}", "1 failed, 11 passed in 0.31s"),
-        Said::Agent("The cause: each line was rounded before the voucher was applied. The total is now rounded once, in cart.py."),
-        Said::User("Good. Money is always Decimal, never float, in all of the checkout."),
-        Said::Agent("Noted; checkout.py uses Decimal everywhere."),
-    ]);
+    test.session(
+        "low-stock",
+        "shop",
+        40,
+        &[
+            Said::User("Warn when an item runs low in inventory.py, say below five pieces."),
+            Said::Agent("Let me look at inventory.py."),
+            Said::Tool(
+                "Read",
+                "{\"file_path\":\"/src/shop/inventory.py\"}",
+                "def count(item):\n    \
+            return stock[item]",
+            ),
+            Said::Edit(
+                "/src/shop/inventory.py",
+                "+REORDER_AT = 5\n+def low_stock(item):\n+    return \
+            count(item) < REORDER_AT",
+            ),
+            Said::Agent("Added low_stock() with REORDER_AT = 5."),
+            Said::User(THRESHOLD),
+            Said::Tool(
+                "Read",
+                "{\"file_path\":\"/src/shop/config.toml\"}",
+                "[alerts]\nreorder_at = 7",
+            ),
+            Said::Edit(
+                "/src/shop/inventory.py",
+                "-REORDER_AT = 5\n+def reorder_threshold():\n+    \
+            return config[\"alerts\"][\"reorder_at\"]",
+            ),
+            Said::Agent(
+                "Done: inventory.py reads alerts.reorder_at from config.toml; the constant is \
+            gone.",
+            ),
+        ],
+    );
+    test.session(
+        "rounding",
+        "shop",
+        33,
+        &[
+            Said::User("The cart total is off by a cent for carts with a voucher."),
+            Said::Tool(
+                "Bash",
+                "{\"command\":\"pytest tests/test_cart.py\"}",
+                "1 failed, 11 passed in \
+            0.31s",
+            ),
+            Said::Agent(
+                "The cause: each line was rounded before the voucher was applied. The total \
+            is now rounded once, in cart.py.",
+            ),
+            Said::User("Good. Money is always Decimal, never float, in all of the checkout."),
+            Said::Agent("Noted; checkout.py uses Decimal everywhere."),
+        ],
+    );
     test.fact(
         "shop",
         FactKind::Command,
@@ -57,44 +95,100 @@ fn inventory(test: &Sessions) {
 }
 
 fn operations(test: &Sessions) {
-    test.session("metrics", "shop", 30, &[
-        Said::User("We decided that the metrics endpoint listens on port 8123: 9090 is the default of Prometheus and taken on the hosts."),
-        Said::Edit("/src/shop/metrics.py", "-PORT = 9090\n+PORT = 8123"),
-        Said::Agent("metrics.py serves on 8123 now."),
-    ]);
-    test.session("grafana", "shop", 26, &[
-        Said::User("ok I think I am missing some setup steps on grafana. not seeing any logs from staging there."),
-        Said::Agent("Let me read the collector's log."),
-        Said::Tool("Bash", "{\"command\":\"docker logs alloy\"}", "level=error status=401 msg=\"final error sending batch\""),
-        Said::Agent("Here is a checklist for the grafana setup of staging: the stack, the data source, the credentials."),
-        Said::User("all of that is done already"),
-        Said::Agent("Found the cause: the API token of Grafana only had the scope logs:read, so staging logs were refused with 401."),
-        Said::User("added the scope, works now"),
-        Said::Agent("Staging logs arrive in Grafana. The token has logs:write now."),
-    ]);
-    test.session("deploy", "shop", 22, &[
-        Said::User("Deploys to production go through the release branch only, and never on Fridays."),
-        Said::Agent("Understood."),
-        Said::User("The nightly backup takes two hours, why?"),
-        Said::Tool("Bash", "{\"command\":\"du -sh backups\"}", "41G backups"),
-        Said::Agent("The nightly backup copied the thumbnail cache, 38 of 41 GB. It is excluded now and takes six minutes."),
-    ]);
-    test.session("queue", "shop", 19, &[
-        Said::User("Orders get stuck in the queue since yesterday."),
-        Said::Agent("The worker crashed on an order without an address: format_label() raised KeyError. It skips such orders now and logs them."),
-        Said::User("We chose RabbitMQ over Redis streams because the ops team already runs it."),
-        Said::Agent("Good to know."),
-    ]);
+    test.session(
+        "metrics",
+        "shop",
+        30,
+        &[
+            Said::User(
+                "We decided that the metrics endpoint listens on port 8123: 9090 is the \
+            default of Prometheus and taken on the hosts.",
+            ),
+            Said::Edit("/src/shop/metrics.py", "-PORT = 9090\n+PORT = 8123"),
+            Said::Agent("metrics.py serves on 8123 now."),
+        ],
+    );
+    test.session(
+        "grafana",
+        "shop",
+        26,
+        &[
+            Said::User(
+                "ok I think I am missing some setup steps on grafana. not seeing any logs from \
+            staging there.",
+            ),
+            Said::Agent("Let me read the collector's log."),
+            Said::Tool(
+                "Bash",
+                "{\"command\":\"docker logs alloy\"}",
+                "level=error status=401 \
+            msg=\"final error sending batch\"",
+            ),
+            Said::Agent(
+                "Here is a checklist for the grafana setup of staging: the stack, the data \
+            source, the credentials.",
+            ),
+            Said::User("all of that is done already"),
+            Said::Agent(
+                "Found the cause: the API token of Grafana only had the scope logs:read, so \
+            staging logs were refused with 401.",
+            ),
+            Said::User("added the scope, works now"),
+            Said::Agent("Staging logs arrive in Grafana. The token has logs:write now."),
+        ],
+    );
+    test.session(
+        "deploy",
+        "shop",
+        22,
+        &[
+            Said::User(
+                "Deploys to production go through the release branch only, and never on \
+            Fridays.",
+            ),
+            Said::Agent("Understood."),
+            Said::User("The nightly backup takes two hours, why?"),
+            Said::Tool("Bash", "{\"command\":\"du -sh backups\"}", "41G backups"),
+            Said::Agent(
+                "The nightly backup copied the thumbnail cache, 38 of 41 GB. It is excluded \
+            now and takes six minutes.",
+            ),
+        ],
+    );
+    test.session(
+        "queue",
+        "shop",
+        19,
+        &[
+            Said::User("Orders get stuck in the queue since yesterday."),
+            Said::Agent(
+                "The worker crashed on an order without an address: format_label() raised \
+            KeyError. It skips such orders now and logs them.",
+            ),
+            Said::User(
+                "We chose RabbitMQ over Redis streams because the ops team already runs it.",
+            ),
+            Said::Agent("Good to know."),
+        ],
+    );
 }
 
 fn product(test: &Sessions) {
-    test.session("login", "shop", 15, &[
-        Said::User("Login fails for users with a plus sign in their email."),
-        Said::Agent("The form decoded the plus as a space. login.py now encodes the address before the lookup."),
-        Said::User("Sessions must expire after 30 minutes of inactivity, legal asked for it."),
-        Said::Edit("/src/shop/login.py", "+SESSION_MINUTES = 30"),
-        Said::Agent("Sessions expire after 30 minutes now."),
-    ]);
+    test.session(
+        "login",
+        "shop",
+        15,
+        &[
+            Said::User("Login fails for users with a plus sign in their email."),
+            Said::Agent(
+                "The form decoded the plus as a space. login.py now encodes the address \
+            before the lookup.",
+            ),
+            Said::User("Sessions must expire after 30 minutes of inactivity, legal asked for it."),
+            Said::Edit("/src/shop/login.py", "+SESSION_MINUTES = 30"),
+            Said::Agent("Sessions expire after 30 minutes now."),
+        ],
+    );
     test.session(
         "export",
         "shop",
@@ -106,13 +200,24 @@ fn product(test: &Sessions) {
             Said::Agent("The columns are in that order."),
         ],
     );
-    test.session("images", "shop", 8, &[
-        Said::User("Product images: serve webp, keep the jpeg fallback for the old kiosk terminals."),
-        Said::Edit("/src/shop/images.py", "+FORMATS = (\"webp\", \"jpeg\")"),
-        Said::Agent("images.py offers both formats."),
-        Said::User("why is the search page slow?"),
-        Said::Agent("The search page ran one query per product; it joins the prices now and takes 80 ms."),
-    ]);
+    test.session(
+        "images",
+        "shop",
+        8,
+        &[
+            Said::User(
+                "Product images: serve webp, keep the jpeg fallback for the old kiosk \
+            terminals.",
+            ),
+            Said::Edit("/src/shop/images.py", "+FORMATS = (\"webp\", \"jpeg\")"),
+            Said::Agent("images.py offers both formats."),
+            Said::User("why is the search page slow?"),
+            Said::Agent(
+                "The search page ran one query per product; it joins the prices now and takes \
+            80 ms.",
+            ),
+        ],
+    );
 }
 
 /// Prompts, and a part of what each must be given.

@@ -56,7 +56,7 @@ pub(super) fn add_chore_commands(
         limit: COMMANDS_MAX,
     })?;
     for command in commands {
-        // A fact without a workspace holds everywhere; a chore is done by this workspace's commands.
+        // A fact without a workspace holds everywhere; a chore needs a command of this one.
         let is_here = command.workspace.is_some();
         let stems = StemmedText::parse(&command.text).stems;
         let serves = |chore: &&str| stems.iter().any(|stem| stem.contains(chore));

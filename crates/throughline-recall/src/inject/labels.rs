@@ -1,9 +1,9 @@
-//! Where a memory comes from, in the words a model and a person read.
+//! Labels for where a memory comes from, as models and people read them.
 
 use jiff::Timestamp;
 use memory::{FactKind, RecordKind, SessionId, Trust};
 
-/// Returns how long ago something was: "3 weeks ago".
+/// Formats how long ago something was: "3 weeks ago".
 pub fn format_age(at: Timestamp, now: Timestamp) -> String {
     let seconds = now.as_second().saturating_sub(at.as_second());
     let (number, unit) = match seconds {
@@ -19,7 +19,7 @@ pub fn format_age(at: Timestamp, now: Timestamp) -> String {
     format!("{number} {unit}{plural} ago")
 }
 
-/// Returns when something was: the date, and how long ago that is.
+/// Formats when something was: its date and its age.
 pub fn format_date(at: Option<Timestamp>, now: Timestamp) -> String {
     match at {
         Some(at) => format!("{}, {}", at.strftime("%Y-%m-%d"), format_age(at, now)),
@@ -27,7 +27,7 @@ pub fn format_date(at: Option<Timestamp>, now: Timestamp) -> String {
     }
 }
 
-/// Returns whose word a text is.
+/// Returns the label of a text's author.
 pub const fn speaker_label(trust: Trust) -> &'static str {
     match trust {
         Trust::User => "user said",
@@ -36,7 +36,7 @@ pub const fn speaker_label(trust: Trust) -> &'static str {
     }
 }
 
-/// Returns how a fact is introduced. Only what the user stated reads as guidance.
+/// Returns the introduction of a fact. Only what the user stated reads as guidance.
 pub const fn fact_introduction(kind: FactKind, trust: Trust) -> &'static str {
     match (trust, kind) {
         (Trust::User, FactKind::Preference) => "The user prefers",
@@ -49,7 +49,7 @@ pub const fn fact_introduction(kind: FactKind, trust: Trust) -> &'static str {
     }
 }
 
-/// Returns what kind of text a record is, in a word or two.
+/// Returns the label of a kind of record.
 pub const fn kind_label(kind: RecordKind) -> &'static str {
     match kind {
         RecordKind::Prompt => "a prompt",
@@ -64,7 +64,7 @@ pub const fn kind_label(kind: RecordKind) -> &'static str {
     }
 }
 
-/// Returns the agent and a part of the id that `throughline show` takes.
+/// Returns the agent and the beginning of the id, which `throughline show` accepts.
 pub fn session_label(id: &SessionId) -> String {
     let (agent, native) = id.as_str().split_once(':').unwrap_or(("", id.as_str()));
     let native: String = native.chars().take(13).collect();

@@ -1,9 +1,9 @@
-//! What a person laid down: decisions and rules that a prompt has to do with.
+//! Rules: decisions and standing orders of the user that govern a prompt.
 //!
-//! The gate is fitted to questions, which name what they are about. A task names the file and the
-//! feature, and the rule that governs it need share little more than one word with it. A rule in
-//! the user's own words may be shown when a name, a number or several telling words tie it to the
-//! prompt, or when it was laid down in a turn that changed the very file the prompt names.
+//! The gate is fitted to questions, which name their topic. A task names a file and a feature, and
+//! the rule that governs it may share only one word with it. So a rule in the user's own words may
+//! be shown when it shares a name, a number or several topic words with the prompt, or when it was
+//! stated in a turn that changed the file which the prompt names.
 
 use std::collections::BTreeSet;
 
@@ -12,19 +12,20 @@ use memory::{RecordKind, Trust};
 
 use crate::query::utterance;
 
-/// A longer text is a report or a paste, not a rule.
+/// Longer texts are reports or pastes, not rules.
 const RULE_BYTES_MAX: usize = 800;
-/// Words of a prompt that a rule must share when no name ties them, and the least share of them.
+/// The topic words that a rule must share with a prompt if they share no name, and the least share
+/// of the prompt's topic words.
 const SHARED_MIN: usize = 2;
 const SHARED_SHARE: f64 = 0.3;
-/// A longer text shares words with many prompts.
+/// Longer texts share words with many prompts by chance.
 const FOCUSED_BYTES_MAX: usize = 300;
-/// The least share when the prompt asks for a decision.
+/// The least share if the prompt asks for a decision.
 const DECIDED_SHARE: f64 = 0.5;
-/// A number with fewer digits is no name.
+/// Numbers with fewer digits do not identify anything.
 const NUMBER_DIGITS_MIN: usize = 3;
 
-/// Words by which people lay something down.
+/// Words by which people state rules.
 const RULE_WORDS: &[&str] = &[
     "agreed",
     "always",
@@ -46,16 +47,16 @@ const RULE_WORDS: &[&str] = &[
     "shouldnt",
     "stick",
 ];
-/// Words of a rule that leaves no choice, and the longest text that is nothing but such a rule.
+/// Words of a rule without exceptions, and the size up to which a text is only such a rule.
 const STRICT_WORDS: &[&str] = &["always", "decided", "must", "mustnt", "never"];
 const STRICT_BYTES_MAX: usize = 240;
 const RULE_OPENINGS: &[&str] = &["keep", "no", "put", "serve", "use"];
-/// Stems by which a prompt asks for what was laid down.
+/// Stems by which a prompt asks for a decision.
 const DECISION_STEMS: &[&str] = &[
     "agre", "agreed", "choos", "chose", "decid", "decision", "policy", "rule", "settl", "settled",
 ];
 
-/// Says whether a text of the user lays something down.
+/// Returns whether a record is a rule in the user's own words.
 pub(super) fn is_rule(kind: RecordKind, trust: Trust, text: &str) -> bool {
     if kind != RecordKind::Prompt || trust != Trust::User || text.len() > RULE_BYTES_MAX {
         return false;
@@ -71,17 +72,17 @@ pub(super) fn is_rule(kind: RecordKind, trust: Trust, text: &str) -> bool {
         })
 }
 
-/// What a prompt names, to be compared with rules.
+/// The topics of a prompt, to be compared with rules.
 #[derive(Debug)]
 pub(super) struct PromptTopics {
-    /// Stems that say what the prompt is about.
+    /// Stems of content words.
     topic_stems: BTreeSet<String>,
     /// Identifiers and numbers.
     names: BTreeSet<String>,
     /// Files, by the last part of their path.
     pub files: BTreeSet<String>,
     asks_decision: bool,
-    /// It says something besides its topics: what to do with them.
+    /// The prompt contains other words too: it says what to do with its topics.
     says_more: bool,
 }
 
@@ -111,7 +112,7 @@ impl PromptTopics {
         topics
     }
 
-    /// Says whether a rule is about what the prompt is about, by its own words.
+    /// Returns whether a rule governs the prompt, by the words they share.
     pub(super) fn are_governed_by(&self, text: &str) -> bool {
         let rule = StemmedText::parse(text);
         if self.names.intersection(&rule.stems).next().is_some() {
@@ -127,8 +128,8 @@ impl PromptTopics {
             || (shared == 1 && self.topic_stems.len() == 1 && self.is_subject_of(text))
     }
 
-    /// Says whether the one thing that the prompt is about is what a short rule lays down. Of a
-    /// longer text, or in another sentence, the word may stand by chance.
+    /// Returns whether the only topic of the prompt is the subject of a short, strict rule. In a
+    /// longer text, or in another sentence of it, the word may occur by chance.
     fn is_subject_of(&self, text: &str) -> bool {
         let rules = |sentence: &str| {
             let words = utterance::plain_words(sentence);
@@ -141,7 +142,7 @@ impl PromptTopics {
         text.len() <= STRICT_BYTES_MAX && self.says_more && utterance::sentences(text).any(rules)
     }
 
-    /// Says whether the prompt names the file at a path.
+    /// Returns whether the prompt names the file at a path.
     pub(super) fn names_file(&self, path: Option<&str>) -> bool {
         path.is_some_and(|path| {
             let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
@@ -149,13 +150,13 @@ impl PromptTopics {
         })
     }
 
-    /// Says whether a text holds an identifier or a number that the prompt names.
+    /// Returns whether a text contains an identifier or a number that the prompt names.
     pub(super) fn shares_name_with(&self, text: &str) -> bool {
         !self.names.is_empty() && !self.names.is_disjoint(&StemmedText::parse(text).stems)
     }
 
-    /// Says whether a record about a file that the prompt names, or the rule beside it, has
-    /// anything else to do with the prompt.
+    /// Returns whether a record about a file that the prompt names, or the rule of its turn, shares
+    /// another topic with the prompt.
     pub(super) fn shares_words_with(&self, text: &StemmedText, rule: &StemmedText) -> bool {
         let shares = |stem: &String| text.stems.contains(stem) || rule.stems.contains(stem);
         self.topic_stems.iter().chain(&self.names).any(shares)
@@ -170,7 +171,7 @@ fn is_topic_stem(stem: &str) -> bool {
     stem.chars().count() > 2 && words::weight(stem) >= 1.0 && !is_decision_stem(stem)
 }
 
-/// Says whether a stem is an identifier or a number.
+/// Returns whether a stem is an identifier or a number.
 fn is_name(stem: &str) -> bool {
     let digits = stem.chars().filter(char::is_ascii_digit).count();
     let is_number = digits == stem.len();
@@ -180,7 +181,7 @@ fn is_name(stem: &str) -> bool {
     stem.contains('_') && stem.len() > 3
 }
 
-/// Returns the name of the file that a word is, if it is one.
+/// Returns the last part of the path if a word is a file name with an extension.
 fn file_name(stem: &str) -> Option<&str> {
     let name = stem.rsplit('/').next().unwrap_or(stem);
     let (base, extension) = name.rsplit_once('.')?;
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_and_what_only_tells() {
+    fn rules_and_reports() {
         let is = |text: &str| is_rule(RecordKind::Prompt, Trust::User, text);
         assert!(is(RULE) && is("Use uv, never pip."));
         assert!(!is("The build fails on Windows."));

@@ -1,22 +1,22 @@
-//! Whether the files that a memory names have changed since it was made.
+//! Finds the files that a memory mentions and that have changed since it was made.
 //!
-//! The session that a memory comes from goes on to change files, often by what it has just decided.
-//! Only what changed after that session ended makes its memory doubtful.
+//! After a decision, the session goes on to change files, often because of it. So only files that
+//! changed after the session had ended make its memory doubtful.
 
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Files of one memory that are asked about; each costs a look at the disk.
+/// Files of one memory that are checked; each costs a system call.
 const FILES_MAX: usize = 4;
-/// A longer word is no path.
+/// Longer words are not taken for paths.
 const PATH_BYTES_MAX: usize = 200;
 
-/// A log may tell the time in whole seconds, and a file system rounds it in its own way.
+/// Logs may have times in whole seconds, and file systems round theirs.
 const CLOCK_SLACK: SignedDuration = SignedDuration::from_secs(2);
 
-/// Returns the files a memory names that have changed since its session ended. `session_end` is
-/// asked only where a file has changed since the memory was made.
+/// Returns the files that a memory mentions and that have changed since its session ended.
+/// `session_end` is called only if a file has changed since the memory was made.
 pub(super) fn changed_files(
     text: &str,
     path: Option<&str>,
@@ -38,7 +38,7 @@ pub(super) fn changed_files(
     Ok(files)
 }
 
-/// Returns the files that a memory names: the one it is about, and those its text mentions.
+/// Returns the file that a memory is about and those that its text mentions.
 pub(super) fn mentioned_files(text: &str, path: Option<&str>) -> Vec<String> {
     let mut files: Vec<String> = path.map(str::to_owned).into_iter().collect();
     let separates = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;=|*".contains(c);
@@ -55,7 +55,7 @@ pub(super) fn mentioned_files(text: &str, path: Option<&str>) -> Vec<String> {
     files
 }
 
-/// Says whether a word is the name of a file with an ending, such as `src/main.rs`.
+/// Returns whether a word is a file name with an extension, such as `src/main.rs`.
 fn is_path(word: &str) -> bool {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     let Some((stem, ending)) = name.rsplit_once('.') else {
@@ -71,7 +71,7 @@ fn is_path(word: &str) -> bool {
         && letters
         && starts
         && stem.contains(|c: char| c.is_alphanumeric())
-        // "e.g" and "i.e" are no files.
+        // "e.g" and "i.e" are not files.
         && stem.len() + ending.len() > 2
 }
 

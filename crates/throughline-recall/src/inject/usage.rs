@@ -1,7 +1,7 @@
-//! Whether a session used what was put before it.
+//! Finds out which of the shown items a session used.
 //!
-//! A memory was used when the session afterwards names what the memory names (files, commands,
-//! identifiers) and the prompt did not. Words that any text has do not count.
+//! An item counts as used when the session afterwards mentions files, commands or identifiers that
+//! the item mentions and the prompts did not. Common words do not count.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +12,16 @@ use store::{Injection, Store, StoredRecord};
 
 use super::item_text;
 
-/// A session that did nothing for this long is looked at.
+/// Sessions are examined after they were idle for this long.
 const IDLE_MIN: SignedDuration = SignedDuration::from_mins(30);
-/// What a session does later than this has other reasons.
+/// Actions later than this after the injection are not attributed to it.
 const USE_WINDOW: SignedDuration = SignedDuration::from_hours(2);
-/// Injections that one call looks at.
+/// Injections that one call examines.
 const INJECTIONS_MAX: usize = 500;
-/// Names that must turn up again; one can be chance.
+/// Distinctive words that must recur; a single one may be a coincidence.
 const SHARED_WORDS_MIN: usize = 2;
 
-/// What a look at past injections found.
+/// How many items of past injections were used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InjectionUseReport {
     pub injections: usize,
@@ -29,7 +29,7 @@ pub struct InjectionUseReport {
     pub ignored: usize,
 }
 
-/// Looks at the injections whose sessions have gone quiet, and keeps which items were used.
+/// Examines the injections of sessions that became idle, and stores which items were used.
 pub fn score_past_injections(store: &Store, now: Timestamp) -> store::Result<InjectionUseReport> {
     let mut report = InjectionUseReport::default();
     for injection in store.unscored_injections(now - IDLE_MIN, INJECTIONS_MAX)? {
@@ -67,8 +67,8 @@ fn is_agent_action(record: &StoredRecord) -> bool {
     matches!(record.kind, RecordKind::Assistant | RecordKind::ToolUse)
 }
 
-/// Says whether what was done names what the memory named and the prompts did not.
-pub(crate) fn is_used(text: &str, prompted: &BTreeSet<String>, done: &BTreeSet<String>) -> bool {
+/// Returns whether the actions mention what the item mentions and the prompts did not.
+fn is_used(text: &str, prompted: &BTreeSet<String>, done: &BTreeSet<String>) -> bool {
     let own: BTreeSet<_> = distinctive_words(text)
         .difference(prompted)
         .cloned()
@@ -77,9 +77,9 @@ pub(crate) fn is_used(text: &str, prompted: &BTreeSet<String>, done: &BTreeSet<S
     again >= SHARED_WORDS_MIN || (own.len() == 1 && again == 1)
 }
 
-/// Returns the words of a text that name something: files, flags, identifiers, numbers with
-/// letters, and rare words.
-pub(crate) fn distinctive_words(text: &str) -> BTreeSet<String> {
+/// Returns the distinctive words of a text: files, flags, identifiers, numbers with letters, and
+/// rare words.
+fn distinctive_words(text: &str) -> BTreeSet<String> {
     memory::words::split_words(text)
         .filter(|word| {
             let is_name = word.contains(['_', '/', '.', '-']) || word.contains(char::is_numeric);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn used_is_what_turns_up_again() {
+    fn an_item_is_used_if_its_words_recur() {
         let memory = "Tests run with `cargo nextest run -p store`";
         check(
             memory,

@@ -108,7 +108,7 @@ const MEMORY_COMMANDS: &[&str] = &[
     "throughline facts",
 ];
 
-/// Returns whether a prompt is a question and nothing else, so that it informs nobody.
+/// Returns whether a prompt is a question and nothing else, and so contains no information.
 pub fn is_bare_question(text: &str) -> bool {
     let mut sentences = sentences(text);
     let first = sentences.next().unwrap_or_default().trim();

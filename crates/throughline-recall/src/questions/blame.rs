@@ -1,4 +1,4 @@
-//! Which sessions touched a file, and why.
+//! Finds the sessions that touched a file, and why they did.
 
 use memory::RecordKind;
 use serde::Serialize;
@@ -6,17 +6,17 @@ use store::{FileTouch, Store};
 
 use super::first_line;
 
-/// Longest account of a reason, in characters.
+/// The length at which texts are cut, in characters.
 const GIST_CHARS_MAX: usize = 200;
 
-/// What a session did to a file, and what led to it.
+/// A session's access to a file, and what led to it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Blame {
     #[serde(flatten)]
     pub touch: FileTouch,
-    /// The prompt that led to it.
+    /// The last prompt before it.
     pub prompt: Option<String>,
-    /// What the agent said it would do.
+    /// The agent's last text before it.
     pub said: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether an error was seen before, and what made it go away.
+//! Finds earlier occurrences of an error, and what resolved it.
 
 use jiff::Timestamp;
 use memory::fingerprint::{error_line, normalized_line};
@@ -10,39 +10,39 @@ use super::first_line;
 
 /// Records that are compared with the error.
 const RECORDS_MAX: usize = 80;
-/// Words of the error that are looked for.
+/// Words of the error that are searched for.
 const KEYWORDS_MAX: usize = 10;
-/// Steps of a way that are told.
+/// Files and commands that a resolution lists.
 const STEPS_MAX: usize = 12;
-/// Steps after a failure that are looked at.
+/// Steps after a failure that are examined.
 const FOLLOWED_MAX: usize = 600;
-/// Longest text that is shown, in characters.
+/// The length at which texts are cut, in characters.
 const GIST_CHARS_MAX: usize = 200;
-/// The share of an error's words that a line must have to be the same error.
+/// A line with this share of the error's words is the same error.
 const LIKENESS_MIN: f64 = 0.75;
 
-/// What is known of an error.
+/// The occurrences of an error and its resolutions.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorHistory {
-    /// The error with what differs from run to run taken out.
+    /// The error without the parts that differ from run to run.
     pub fingerprint: String,
     pub occurrences: Vec<ErrorOccurrence>,
-    /// The ways out, the latest first.
+    /// The resolutions, the latest first.
     pub ways: Vec<ErrorResolution>,
 }
 
-/// A place where the error was seen.
+/// A record that contains the error.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorOccurrence {
     pub record: RecordId,
     pub session: SessionId,
     pub at: Option<Timestamp>,
     pub line: String,
-    /// The command that showed it.
+    /// The command that printed it.
     pub command: Option<String>,
 }
 
-/// What was done between the last failure of a command and its first success.
+/// The work between the last failure of a command and its first success.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorResolution {
     pub session: SessionId,
@@ -50,11 +50,11 @@ pub struct ErrorResolution {
     pub command: String,
     pub files: Vec<String>,
     pub commands: Vec<String>,
-    /// What the agent said before it worked.
+    /// The agent's last text before the success.
     pub said: Option<String>,
 }
 
-/// Finds an error by its text, wherever it occurred, and what followed.
+/// Finds an error by its text, and what resolved it.
 pub fn fix(
     store: &Store,
     error: &str,
@@ -114,7 +114,7 @@ pub fn fix(
     })
 }
 
-/// Returns the words of a likeness, without the marks for what differs from run to run.
+/// Returns the words of a fingerprint, without the placeholders for variable parts.
 fn words(print: &str) -> impl Iterator<Item = String> {
     let telling = print.split(' ').filter(|word| !word.starts_with('<'));
     telling.flat_map(memory::words::split_words)
@@ -130,7 +130,7 @@ fn keywords(print: &str) -> String {
     words.join(" ")
 }
 
-/// Returns the line of an output that is the same error.
+/// Returns the line of an output that is the same error, if there is one.
 fn matching_line(output: &str, print: &str) -> Option<String> {
     let wanted: Vec<_> = words(print).collect();
     let shared = |line: &str| {
@@ -158,8 +158,8 @@ fn command_of(store: &Store, call: &SessionStep) -> store::Result<Option<String>
         .map(|line| first_line(command::strip_setup(&line), GIST_CHARS_MAX)))
 }
 
-/// Follows a session from a failure to the first success of the same command, and tells what was
-/// done after the last failure before it.
+/// Follows a session from a failure to the first success of the same command, and collects the work
+/// after the last failure.
 fn find_resolution(
     store: &Store,
     failure: &SessionStep,
@@ -206,7 +206,7 @@ fn find_resolution(
                     way.at = answer.at;
                     return Ok(Some(way));
                 }
-                // It still failed: what was done so far was not the cure.
+                // The command still failed, so the work so far did not resolve the error.
                 way.files.clear();
                 way.commands.clear();
             }

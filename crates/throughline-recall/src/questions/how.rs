@@ -1,4 +1,4 @@
-//! How a command was run, and how that went.
+//! Finds how a command was run, and with what result.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,24 @@ use store::{Query, Store};
 
 use super::first_line;
 
-/// Calls that are looked at.
+/// Tool calls that are examined.
 const CALLS_MAX: usize = 200;
-/// Longest command that is shown, in characters.
+/// The length at which commands are cut, in characters.
 const COMMAND_CHARS_MAX: usize = 400;
-/// Longest account of what a failure said, in characters.
+/// The length at which error messages are cut, in characters.
 const GIST_CHARS_MAX: usize = 160;
 
-/// One way a command was run.
+/// All runs of one command line.
 #[derive(Clone, Debug, Serialize)]
 pub struct CommandHistory {
     pub command: String,
     pub succeeded: u64,
     pub failed: u64,
-    /// Runs whose result the log does not hold.
+    /// Runs whose result is not in the log.
     pub unknown: u64,
-    /// The last run that went well, else the last one.
+    /// The last run that succeeded, otherwise the last one.
     pub last: CommandRun,
-    /// What the last failure said.
+    /// The error message of the last failure.
     pub failure: Option<String>,
 }
 
@@ -41,8 +41,8 @@ pub struct CommandRun {
     pub succeeded: Option<bool>,
 }
 
-/// Returns the ways in which commands with all of these words were run: what works first, then
-/// the latest.
+/// Returns the commands that contain all of these words: those that succeeded first, then the
+/// latest.
 pub fn how(
     store: &Store,
     words: &str,
@@ -50,7 +50,7 @@ pub fn how(
     limit: usize,
 ) -> store::Result<Vec<CommandHistory>> {
     let found = store.search(&Query {
-        // A flag must not be read as a word that is not wanted.
+        // A flag such as `-v` must not be parsed as an excluded word.
         text: memory::words::split_words(words)
             .collect::<Vec<_>>()
             .join(" "),
@@ -139,8 +139,8 @@ fn add_run(
     way.failure = failure.or(way.failure.take());
 }
 
-/// Returns the line of an output that says what went wrong.
-pub(super) fn error_line(output: &str) -> String {
+/// Returns the line of an output that names the error.
+fn error_line(output: &str) -> String {
     let bad = [
         "error",
         "failed",

@@ -1,5 +1,5 @@
-//! Questions people ask of what was done: who touched this file and why, how did we run that,
-//! have we seen this error and what made it go away.
+//! Questions about past work: which sessions touched a file and why ([`blame()`]), how a command
+//! was run ([`how()`]), and how an error was resolved ([`fix()`]).
 
 pub mod blame;
 pub mod fix;
@@ -9,7 +9,7 @@ pub use self::blame::{Blame, blame};
 pub use self::fix::{ErrorHistory, ErrorOccurrence, ErrorResolution, fix};
 pub use self::how::{CommandHistory, CommandRun, how};
 
-/// Returns the first sentence or line of a text, shortened to what a listing can show.
+/// Returns the first line of a text that says something, cut to `chars_max` characters.
 fn first_line(text: &str, chars_max: usize) -> String {
     let line = text
         .lines()

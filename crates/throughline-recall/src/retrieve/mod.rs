@@ -26,7 +26,7 @@ pub(crate) const NEIGHBOUR_WEIGHT: f64 = 0.3;
 /// result of a megabyte says little more than one of 4 kB.
 const TYPICAL_BYTES: f64 = 300.0;
 const LENGTH_BYTES_MAX: u32 = 4000;
-/// What a record of a day that the query names gains: as much as a term of medium rarity.
+/// The points for a record of a day that the query names: as many as for a term of medium rarity.
 const DATE_POINTS: f64 = 2.0;
 /// Candidates that decide whether the corpus is a chat.
 const CHAT_SAMPLE_MAX: usize = 200;

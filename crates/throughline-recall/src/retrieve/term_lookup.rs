@@ -218,8 +218,8 @@ impl QueryRows {
     }
 }
 
-/// Returns how many rows hold a term. Where the list of rows was capped, its density is extrapolated
-/// to the older rows.
+/// Returns how many rows hold a term. Where the list of rows was capped, its density is
+/// extrapolated to the older rows.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

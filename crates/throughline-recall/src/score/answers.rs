@@ -1,7 +1,7 @@
 //! Moves answers in front of the questions that they answer.
 //!
-//! A stored question matches the same question better than any answer does. So the last text of the
-//! agent in the question's turn takes its place, and carries the question along to be shown with it.
+//! A stored question matches the same question better than any answer does. So the last text of
+//! the agent in that turn takes its place, and carries the question along to be shown with it.
 
 use std::cmp::Reverse;
 

@@ -1,22 +1,22 @@
-//! Meaning without a model: a table of word pieces and where they lie in a space of meanings.
+//! Embeddings without a model: a table of word pieces and their vectors.
 //!
-//! The table is part of the program and is read where it lies: nothing is loaded at the start. How it
-//! is made is told in `tools/embeddings`.
+//! The table is part of the program and is read in place, so nothing is loaded at the start.
+//! `tools/embeddings` makes it.
 
-/// Made by `tools/embeddings/make.py`, which teaches it what all-MiniLM-L6-v2 (Apache-2.0) says of whole sentences.
+/// Made by `tools/embeddings/make.py`, which distils all-MiniLM-L6-v2 (Apache-2.0).
 static TABLE: &[u8] = include_bytes!("../../assets/meanings.bin");
 
-/// Directions of the space.
+/// The dimensions of a vector.
 pub const DIMS: usize = 128;
 const HEADER_BYTES: usize = 16;
 const EMPTY_SLOT: u16 = u16::MAX;
-/// No piece of the table is longer.
+/// The length of the longest piece in the table.
 const PIECE_CHARS_MAX: usize = 32;
 
-/// Where a text lies. The longer, the more it weighs in a sum.
+/// The vector of a word or a text. A longer vector weighs more in a sum.
 pub type Embedding = [f32; DIMS];
 
-/// What a word is made of.
+/// The pieces of a word, by their numbers in the table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WordPieces {
     numbers: [u16; 7],
@@ -29,7 +29,7 @@ impl WordPieces {
     }
 }
 
-/// The table's parts.
+/// The parts of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct EmbeddingTable {
     slots: &'static [u8],
@@ -40,7 +40,7 @@ pub struct EmbeddingTable {
 }
 
 impl EmbeddingTable {
-    /// Returns the table, or `None` when it is not of the expected form.
+    /// Returns the table, or `None` if it does not have the expected format.
     pub fn load() -> Option<Self> {
         let number = |at: usize| -> Option<usize> {
             let bytes = TABLE.get(at..at + 4)?.try_into().ok()?;
@@ -65,7 +65,7 @@ impl EmbeddingTable {
         })
     }
 
-    /// Adds the meaning of a folded word to a vector, and says whether it has one.
+    /// Adds the vectors of a folded word, and returns whether it has any.
     pub fn add_word(&self, word: &str, vector: &mut Embedding) -> bool {
         let pieces = self.split_word(word);
         for piece in pieces.as_slice() {
@@ -74,12 +74,11 @@ impl EmbeddingTable {
         !pieces.as_slice().is_empty()
     }
 
-    /// Returns the pieces of a folded word; none when it has no meaning.
+    /// Splits a folded word into pieces. A word with a part that the table does not hold has none.
     pub fn split_word(&self, word: &str) -> WordPieces {
         let mut pieces = WordPieces::default();
         let mut start = 0;
         while start < word.len() {
-            // A word of which a part has no meaning has none.
             let Some((length, piece)) = self.longest_piece(start > 0, &word[start..]) else {
                 return WordPieces::default();
             };
@@ -92,7 +91,7 @@ impl EmbeddingTable {
         pieces
     }
 
-    /// Adds the meaning of a piece to a vector.
+    /// Adds the vector of a piece.
     pub fn add_piece(&self, piece: u16, vector: &mut Embedding) {
         let piece = usize::from(piece);
         let scale = f32_at(self.scales, piece);
@@ -102,8 +101,8 @@ impl EmbeddingTable {
         }
     }
 
-    /// Returns the longest piece that a text begins with: how long it is, and its number. `inside` a word,
-    /// pieces begin with `##`.
+    /// Returns the length and the number of the longest piece that a text begins with. `inside` a
+    /// word, pieces begin with `##`.
     fn longest_piece(&self, inside: bool, text: &str) -> Option<(usize, u16)> {
         let prefix: &[u8] = if inside { b"##" } else { b"" };
         let mut hash = prefix.iter().fold(FNV_START, fnv);
@@ -122,7 +121,7 @@ impl EmbeddingTable {
         })
     }
 
-    /// Returns the number of a piece with this hash.
+    /// Looks up the number of a piece in the hash table.
     fn find_piece(&self, prefix: &[u8], text: &[u8], hash: u64) -> Option<u16> {
         let slots = self.slots.len() / 2;
         let mut slot = usize::try_from(hash % slots as u64).ok()?;
@@ -159,14 +158,14 @@ fn f32_at(bytes: &[u8], index: usize) -> f32 {
     f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Returns how near two texts are: 1 in the same direction, 0 when nothing binds them.
+/// Returns the cosine of two vectors, 0 if one of them is zero.
 pub fn cosine(a: &Embedding, b: &Embedding) -> f32 {
     let norms = (dot(a, a) * dot(b, b)).sqrt();
     if norms > 0.0 { dot(a, b) / norms } else { 0.0 }
 }
 
 pub fn dot(a: &Embedding, b: &Embedding) -> f32 {
-    // Eight sums side by side, which the compiler makes one instruction of.
+    // Eight independent sums let the compiler use vector instructions.
     let mut sums = [0.0; 8];
     for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
         for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {

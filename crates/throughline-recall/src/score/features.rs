@@ -18,7 +18,7 @@ pub(crate) const LOG_BYTES_SCALE: f64 = 10.0;
 /// The similarity below which one term does not stand for another in the `similar` features.
 pub(crate) const SIMILARITY_MIN: f64 = 0.45;
 
-/// What a record's features take from the other records that were read.
+/// The signals of a record that depend on the other records that were read.
 #[derive(Debug)]
 pub(crate) struct PeerSignals {
     /// BM25 of the best passage and of the whole text.
@@ -68,7 +68,8 @@ linear_model! {
         // A speaker with a name is a person, even where the log files the words under the agent.
         let is_person = kind == RecordKind::Prompt || has_speaker;
         let is_model = kind == RecordKind::Assistant && !is_person;
-        let is_tool = !matches!(kind, RecordKind::Prompt | RecordKind::Assistant | RecordKind::Summary);
+        let is_tool =
+            !matches!(kind, RecordKind::Prompt | RecordKind::Assistant | RecordKind::Summary);
         // Squared: among tool calls, the records beside a record are seldom about the same thing.
         let chat = context.chat_share * context.chat_share;
         // A person's words to a model, as far as the records are a chat.
@@ -207,5 +208,38 @@ impl RecordFeatures {
             })
             .filter(|part| part.points != 0.0)
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_values_and_weights_match() {
+        let features = RecordFeatures {
+            lexical: 0.5,
+            cosine_passage_x_standing: 0.25,
+            ..RecordFeatures::default()
+        };
+        let parts = features.score_parts();
+        let shown: Vec<_> = parts.iter().map(|part| (part.name, part.value)).collect();
+        assert_eq!(
+            shown,
+            [("lexical", 0.5), ("cosine_passage_x_standing", 0.25)]
+        );
+        let sum: f64 = parts.iter().map(|part| part.points).sum();
+        assert!((sum - features.weighted_sum()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn products_are_named_for_their_factors() {
+        let products = RecordFeatures::NAMES.iter().copied();
+        for name in products.filter(|name| name.contains("_x_")) {
+            let (a, b) = name.split_once("_x_").unwrap();
+            for factor in [a, b] {
+                assert!(RecordFeatures::NAMES.contains(&factor), "{name}");
+            }
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Ranks the candidates whose texts were read.
 //!
-//! [`reading`] reads the texts, [`passages`] matches each with the query, [`embedding`] knows words that differ and mean the
-//! same, [`features`] turns the matches into a score by a linear model ([`model`]) that
-//! `tools/ranking/fit.py` fits, [`bm25`] is the lexical score in it. [`answers`] then moves answers
-//! in front of questions, and [`sessions`] ranks sessions by their records.
+//! [`reading`] reads the texts and [`passages`] matches each with the query; [`embedding`] compares
+//! words that differ and mean the same. [`features`] turns the matches into a score by a linear
+//! model ([`model`]) that `tools/ranking/fit.py` fits; [`bm25`] is the lexical score in it.
+//! [`answers`] then moves answers in front of questions, and [`sessions`] ranks sessions.
 
 pub(crate) mod answers;
 pub(crate) mod bm25;
@@ -38,19 +38,19 @@ const RANK_HALF: f64 = 10.0;
 // Points that no benchmark can fit, because none has workspaces, pins or lost logs. One point is
 // about the weight of a strong feature.
 
-/// What a record of the caller's own workspace gains: enough to decide between equals.
+/// Points for a record of the caller's own workspace: enough to decide between equals.
 const HOME_WORKSPACE_POINTS: f64 = 0.5;
-/// What a pinned record gains.
+/// Points for a pinned record.
 const PINNED_POINTS: f64 = 2.0;
-/// What a record gains or loses at most by its usefulness when it was shown before.
+/// Points that a record gains or loses at most by its usefulness when it was shown before.
 const USEFUL_POINTS: f64 = 2.0;
-/// What a record loses when its log no longer contains it: it was rewound, rewritten or cut off.
+/// Points for a record that its log no longer contains: it was rewound, rewritten or cut off.
 const DETACHED_POINTS: f64 = -2.0;
-/// What a record loses when its log is gone. Agents delete old logs, so this only decides between
+/// Points for a record whose log is gone. Agents delete old logs, so this only decides between
 /// equals.
 const SOURCE_GONE_POINTS: f64 = -0.25;
-/// What an *echo* loses: a call of a memory tool contains all the query's words and answers nothing,
-/// and its result repeats records that are found where they were said.
+/// Points for an *echo*: a call of a memory tool contains all the query's words and answers
+/// nothing, and its result repeats records that are found where they were said.
 pub(crate) const ECHO_PENALTY: f64 = -4.0;
 /// The name of the adjustment that marks an echo.
 const ECHO: &str = "echo";
@@ -62,7 +62,7 @@ const REWARDED_HITS_MAX: usize = 40;
 pub struct ScorePart {
     pub name: &'static str,
     pub value: f64,
-    /// What the part adds to the score.
+    /// The points that the part adds to the score.
     pub points: f64,
 }
 

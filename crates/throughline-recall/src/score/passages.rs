@@ -1,7 +1,7 @@
-//! Matches the text of a candidate with the query: terms, adjacent terms, similar words, embeddings.
+//! Matches the text of a candidate with the query: terms, adjacent terms, similar words, vectors.
 //!
-//! A long text is split into passages, so that it does not win by its length. Each word is looked up
-//! once per query, however many texts it occurs in.
+//! A long text is split into passages, so that it does not win by its length. Each word is looked
+//! up once per query, however many texts it occurs in.
 
 use store::terms::{self, WordHashMap};
 

@@ -65,8 +65,8 @@ pub(crate) fn read_candidates(
 /// rank and the others follow after everything else.
 ///
 /// A question that was asked in fifty sessions would otherwise be all that is read. The texts are
-/// not read yet, so prompts of one size that hold most of the query, and the same terms of it, count
-/// as one prompt. They may differ, so none is left out while there is room.
+/// not read yet, so prompts of one size that hold most of the query, and the same terms of it,
+/// count as one prompt. They may differ, so none is left out while there is room.
 fn limit_repeated_prompts(candidates: &CandidateSet, max: usize) -> Vec<&Candidate> {
     let idf = &candidates.idf;
     let sum: f64 = idf.iter().sum();
