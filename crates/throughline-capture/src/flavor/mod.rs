@@ -38,7 +38,7 @@ mod qwen;
 mod roo;
 mod vscode;
 
-use memory::Flavor;
+use memory::{Block, Flavor};
 
 use crate::Adapter;
 
@@ -69,4 +69,9 @@ pub fn adapter_for(flavor: Flavor) -> Option<&'static Adapter> {
         .iter()
         .copied()
         .find(|adapter| adapter.flavor() == flavor)
+}
+
+/// Returns a text as a block unless it is blank.
+fn text_block(text: String) -> Option<Block> {
+    (!text.trim().is_empty()).then_some(Block::Text(text))
 }

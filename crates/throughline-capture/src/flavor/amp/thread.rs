@@ -11,6 +11,7 @@ use super::{result, wire};
 use crate::calls::OpenCalls;
 use crate::flavor::anthropic::ContentBlock;
 use crate::flavor::names;
+use crate::flavor::text_block;
 use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines};
 
@@ -167,7 +168,7 @@ impl AmpThread {
             return Vec::new();
         };
         if let Ok(text) = serde_json::from_str::<String>(content.get()) {
-            return some_text(text).into_iter().collect();
+            return text_block(text).into_iter().collect();
         }
         let parts: Vec<&RawValue> = json::parse_or_default(Some(content));
         let parts = parts
@@ -247,8 +248,4 @@ impl AmpThread {
 /// Says whether a person can have written this block.
 fn is_user_content(block: &Block) -> bool {
     matches!(block, Block::Text(_) | Block::Image { .. })
-}
-
-fn some_text(text: String) -> Option<Block> {
-    (!text.trim().is_empty()).then_some(Block::Text(text))
 }

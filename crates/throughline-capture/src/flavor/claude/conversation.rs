@@ -208,7 +208,7 @@ impl ClaudeLogReader {
                 blocks.push(Block::ToolUse(call));
             }
             kind if kind.ends_with("tool_result") => {
-                self.add_tool_result(block, None, record, blocks)
+                self.add_tool_result(block, None, record, blocks);
             }
             _ => add_media(&block, blocks, out),
         }

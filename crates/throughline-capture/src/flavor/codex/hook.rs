@@ -3,6 +3,7 @@
 use memory::{Flavor, Tokens};
 
 use crate::flavor::claude;
+use crate::flavor::claude::hook::ClaudeHooks;
 use crate::hook::{ContextLimit, Dialect, HookEvent, HookHints, HookKind, HookPayload};
 
 #[derive(Debug)]
@@ -30,14 +31,9 @@ impl Dialect for CodexHooks {
         }
     }
 
+    /// Accepts context with the events of Claude Code, except at the start of a subagent.
     fn accepts_context(&self, kind: &HookKind) -> bool {
-        matches!(
-            kind,
-            HookKind::SessionStart { .. }
-                | HookKind::Prompt { .. }
-                | HookKind::ToolBefore
-                | HookKind::ToolAfter
-        )
+        *kind != HookKind::SubagentStart && ClaudeHooks.accepts_context(kind)
     }
 
     fn render_context(&self, event: &HookEvent, context: &str) -> String {

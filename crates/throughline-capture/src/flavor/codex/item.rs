@@ -35,7 +35,7 @@ impl CodexLogReader {
             }
             // The model's provider runs this tool: no result follows.
             "web_search_call" => {
-                self.emit_call_without_result(at, item, "web_search", &as_text(item.action), out)
+                self.emit_call_without_result(at, item, "web_search", &as_text(item.action), out);
             }
             "image_generation_call" => {
                 self.emit_call_without_result(

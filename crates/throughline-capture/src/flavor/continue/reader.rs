@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::wire;
 use crate::calls::OpenCalls;
 use crate::flavor::names;
+use crate::flavor::text_block;
 use crate::json;
 use crate::{InputLine, LogReader, ParseOutput, SkipReason, Source, lines, time};
 
@@ -418,13 +419,13 @@ fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Bloc
         return Vec::new();
     };
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
-        return some_text(text).into_iter().collect();
+        return text_block(text).into_iter().collect();
     }
     let parts: Vec<wire::Part<'_>> = json::parse_or_default(Some(content));
     let blocks = parts
         .into_iter()
         .filter_map(|part| match part.kind.as_str() {
-            "text" => some_text(part.text.as_str().to_owned()),
+            "text" => text_block(part.text.as_str().to_owned()),
             "imageUrl" => {
                 let image = part.image_url.unwrap_or_default();
                 let (media_type, size_bytes) = inline_image(image.url.as_str());
@@ -439,10 +440,6 @@ fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Bloc
             }
         });
     blocks.collect()
-}
-
-fn some_text(text: String) -> Option<Block> {
-    (!text.trim().is_empty()).then_some(Block::Text(text))
 }
 
 /// Returns the type and size of an image in a `data:` address.

@@ -5,6 +5,7 @@ use memory::Flavor;
 use serde_json::json;
 
 use crate::flavor::claude;
+use crate::flavor::claude::hook::ClaudeHooks;
 use crate::hook::{
     Dialect, HookEvent, HookHints, HookKind, HookPayload, NotesCarrier, StartReason,
 };
@@ -49,14 +50,9 @@ impl Dialect for CopilotHooks {
         }
     }
 
+    /// Accepts context with the events of Claude Code, except at the start of a subagent.
     fn accepts_context(&self, kind: &HookKind) -> bool {
-        matches!(
-            kind,
-            HookKind::SessionStart { .. }
-                | HookKind::Prompt { .. }
-                | HookKind::ToolBefore
-                | HookKind::ToolAfter
-        )
+        *kind != HookKind::SubagentStart && ClaudeHooks.accepts_context(kind)
     }
 
     /// Even where the payload has Claude Code's form, Copilot only accepts answers in its own.

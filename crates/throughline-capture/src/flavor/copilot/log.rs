@@ -95,7 +95,7 @@ fn read_event(state: &mut CopilotReaderState, event: &Event<'_>, line: u64, out:
             state.update_context(context, None, state.patch(), out);
         }
         "session.compaction_complete" | "session.truncation" => {
-            read_compaction(state, event, line, out)
+            read_compaction(state, event, line, out);
         }
         kind if IGNORED_KINDS.contains(&kind) => {}
         _ => read_notice(state, event, line, out),

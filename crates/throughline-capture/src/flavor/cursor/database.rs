@@ -78,7 +78,7 @@ impl CursorDatabaseReader<'_> {
         })?;
         for (key, value, row) in found {
             let cwd = self.cwd;
-            lines::for_each_object(log_line(&value, row), self.out, |text, out| {
+            lines::for_each_object(row_line(&value, row), self.out, |text, out| {
                 if key == CHATS {
                     read_chats(text, cwd, out)
                 } else {
@@ -150,7 +150,7 @@ impl CursorDatabaseReader<'_> {
         let mut talk = None;
         let cwd = self.cwd;
         let mut generating = Vec::new();
-        lines::for_each_object(log_line(&value, row), self.out, |text, out| {
+        lines::for_each_object(row_line(&value, row), self.out, |text, out| {
             let mut composer: wire::Composer<'_> = serde_json::from_str(text)?;
             composer.composer_id.0.get_or_insert_with(|| id.to_owned());
             let headers = composer
@@ -183,7 +183,7 @@ impl CursorDatabaseReader<'_> {
                 continue;
             };
             let is_generating = generating.contains(bubble);
-            lines::for_each_object(log_line(&value, row), self.out, |text, out| {
+            lines::for_each_object(row_line(&value, row), self.out, |text, out| {
                 let mut read: wire::Bubble = serde_json::from_str(text)?;
                 read.bubble_id = Lenient(Some(bubble.clone()));
                 if is_generating || !is_finished(&read) {
@@ -219,12 +219,8 @@ impl CursorDatabaseReader<'_> {
     }
 }
 
-fn log_line(text: &str, row: i64) -> InputLine<'_> {
-    InputLine {
-        text,
-        number: u64::try_from(row).unwrap_or_default(),
-        offset: 0,
-    }
+fn row_line(text: &str, row: i64) -> InputLine<'_> {
+    InputLine::row(text, u64::try_from(row).unwrap_or_default())
 }
 
 fn read_composers(text: &str, cwd: Option<&str>, out: &mut ParseOutput) -> serde_json::Result<()> {

@@ -64,7 +64,7 @@ impl LogReader for CursorTranscriptReader {
                 Some(role) => out.count_unknown(&format!("role/{role}")),
                 None if entry.kind.is("turn_ended") => {}
                 None => {
-                    out.count_unknown(&format!("line/{}", entry.kind.text().unwrap_or_default()))
+                    out.count_unknown(&format!("line/{}", entry.kind.text().unwrap_or_default()));
                 }
             }
             Ok(())

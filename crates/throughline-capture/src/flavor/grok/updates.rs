@@ -59,10 +59,10 @@ impl GrokLogReader {
         match &*kind {
             "user_message_chunk" => self.add_chunk(GrokSpeaker::User, &read(update)?, mark, out),
             "agent_message_chunk" => {
-                self.add_chunk(GrokSpeaker::Assistant, &read(update)?, mark, out)
+                self.add_chunk(GrokSpeaker::Assistant, &read(update)?, mark, out);
             }
             "agent_thought_chunk" => {
-                self.add_chunk(GrokSpeaker::Thought, &read(update)?, mark, out)
+                self.add_chunk(GrokSpeaker::Thought, &read(update)?, mark, out);
             }
             "tool_call" => {
                 let tool = read(update)?;

@@ -72,7 +72,7 @@ impl KimiLogReader {
                 self.emit_prompt(at, origin, text, out);
             }
             "context.append_message" => {
-                self.read_context_message(at, &json::parse_or_default(read.message), out)
+                self.read_context_message(at, &json::parse_or_default(read.message), out);
             }
             "context.append_loop_event" => {
                 if let Some(event) = read.event {

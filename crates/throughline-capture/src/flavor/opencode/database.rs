@@ -168,7 +168,7 @@ impl OpencodeDatabaseReader<'_> {
         let sql = rows::select_columns(self.database, "session", &columns)? + " WHERE id = ?1";
         let mut patch = None;
         self.database.each_row(&sql, &[&id], |row| {
-            patch = session::patch(session_from_row(&row))
+            patch = session::patch(session_from_row(&row));
         })?;
         let Some(patch) = patch else {
             self.out.count_unknown("message without its session");
@@ -225,7 +225,7 @@ impl OpencodeDatabaseReader<'_> {
             }
         })?;
         let mut progress = TurnProgress::Done;
-        lines::for_each_object(log_line(&data, row), self.out, |text, out| {
+        lines::for_each_object(InputLine::row(&data, row), self.out, |text, out| {
             let mut message: wire::Message<'_> = serde_json::from_str(text)?;
             message.id = Lenient(Some(id.to_owned()));
             message.session = Lenient(Some(session.to_owned()));
@@ -237,7 +237,7 @@ impl OpencodeDatabaseReader<'_> {
             turn.is_closed |= has_next;
             let mut steps = false;
             for (id, data, number) in &parts {
-                lines::for_each_object(log_line(data, *number), out, |text, out| {
+                lines::for_each_object(InputLine::row(data, *number), out, |text, out| {
                     let mut part: wire::Part<'_> = serde_json::from_str(text)?;
                     steps |= part.kind.is("step-finish") && part.tokens.0.is_some();
                     part.id = Lenient(Some(id.clone()));
@@ -276,14 +276,6 @@ enum TurnProgress {
 fn data_and_row(row: &ForeignRow<'_, '_>) -> Option<(String, u64)> {
     let number = row.integer(1).and_then(|number| u64::try_from(number).ok());
     Some((row.text(0)?.to_owned(), number.unwrap_or_default()))
-}
-
-fn log_line(text: &str, number: u64) -> InputLine<'_> {
-    InputLine {
-        text,
-        number,
-        offset: 0,
-    }
 }
 
 fn session_from_row(row: &ForeignRow<'_, '_>) -> wire::Session {

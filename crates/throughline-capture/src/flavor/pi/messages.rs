@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use super::log::{PiLogReader, push_message};
 use super::wire;
 use crate::ParseOutput;
+use crate::flavor::text_block;
 use crate::json;
 
 impl PiLogReader {
@@ -37,7 +38,7 @@ impl PiLogReader {
                 self.emit_compaction(number, line, summary, tokens, out);
             }
             "branchSummary" => {
-                self.emit_branch_summary(number, line, message.summary.as_str(), out)
+                self.emit_branch_summary(number, line, message.summary.as_str(), out);
             }
             other => out.count_unknown(&format!("message/{other}")),
         }
@@ -158,7 +159,7 @@ pub(crate) fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) 
         return Vec::new();
     };
     if let Ok(text) = serde_json::from_str::<String>(content.get()) {
-        return some_text(text).into_iter().collect();
+        return text_block(text).into_iter().collect();
     }
     let parts = json::parse_items(Some(content)).into_iter();
     parts.filter_map(|part| content_block(&part, out)).collect()
@@ -166,7 +167,7 @@ pub(crate) fn content_blocks(content: Option<&RawValue>, out: &mut ParseOutput) 
 
 fn content_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> {
     match part.kind.as_str() {
-        "text" => some_text(part.text.as_str().to_owned()),
+        "text" => text_block(part.text.as_str().to_owned()),
         "thinking" => part.thinking.to_text().map(Block::Thinking),
         "toolCall" => Some(Block::ToolUse(ToolUse {
             call: CallId::new(part.id.as_str()),
@@ -183,10 +184,6 @@ fn content_block(part: &wire::Part<'_>, out: &mut ParseOutput) -> Option<Block> 
             None
         }
     }
-}
-
-fn some_text(text: String) -> Option<Block> {
-    (!text.trim().is_empty()).then_some(Block::Text(text))
 }
 
 /// Returns the text that a block contributes to an id.

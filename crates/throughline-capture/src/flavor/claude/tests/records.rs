@@ -163,10 +163,10 @@ fn a_split_message_counts_its_largest_usage() {
     check(
         &[line(1, 2, "one"), line(2, 2, "two"), line(3, 9, "three")].join("\n"),
         r#"Model: text "one"
-        usage key=m:r model=opus in=5 out=2 read=0 write=0 reasoning=0
+        usage key=m:r model=opus session=claude:s in=5 out=2 read=0 write=0 reasoning=0
         Model: text "two"
         Model: text "three"
-        usage key=m:r model=opus in=5 out=9 read=0 write=0 reasoning=0"#,
+        usage key=m:r model=opus session=claude:s in=5 out=9 read=0 write=0 reasoning=0"#,
     );
 }
 
