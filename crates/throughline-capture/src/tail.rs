@@ -232,10 +232,8 @@ impl TailReader {
                 self.report_skipped(self.line + 1, SkipReason::TooLong);
                 break;
             }
-            if self.is_chunk_full() {
-                if emit(self.take_chunk(file, false)?).is_break() {
-                    return Ok(());
-                }
+            if self.is_chunk_full() && emit(self.take_chunk(file, false)?).is_break() {
+                return Ok(());
             }
         }
         self.finish(file, emit)

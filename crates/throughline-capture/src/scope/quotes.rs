@@ -82,7 +82,7 @@ impl QuoteFilter<'_> {
         }
         match self.section {
             QuoteSection::Withheld(SectionEnd::Heading) if !is_below_heading(plain) => {
-                self.end_section()
+                self.end_section();
             }
             QuoteSection::Withheld(SectionEnd::Tag) if plain.trim_start().starts_with("</") => {
                 self.end_section();

@@ -20,17 +20,17 @@ use store::{Query, Store, StoredRecord};
 use testkit::corpus::{self, Options};
 
 /// A time long before the files were written: no source is complete yet.
-pub const WHILE_WRITING: i64 = 1_000_000_000;
+pub(crate) const WHILE_WRITING: i64 = 1_000_000_000;
 /// A time long after the files were written: all sources are complete.
-pub const LONG_AFTER: i64 = 4_000_000_000;
+pub(crate) const LONG_AFTER: i64 = 4_000_000_000;
 
 /// A folder with agents' logs, and a store.
-pub struct Machine {
-    pub dir: tempfile::TempDir,
+pub(crate) struct Machine {
+    pub(crate) dir: tempfile::TempDir,
 }
 
 impl Machine {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let machine = Self {
             dir: tempfile::tempdir().unwrap(),
         };
@@ -41,31 +41,31 @@ impl Machine {
         machine
     }
 
-    pub fn logs(&self) -> PathBuf {
+    pub(crate) fn logs(&self) -> PathBuf {
         self.dir.path().join("logs")
     }
 
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.dir.path().join("home")
     }
 
-    pub fn with_corpus(options: &Options) -> Self {
+    pub(crate) fn with_corpus(options: &Options) -> Self {
         let machine = Self::new();
         corpus::write(options, &machine.logs()).unwrap();
         machine
     }
 
-    pub fn claude_log(&self, name: &str) -> PathBuf {
+    pub(crate) fn claude_log(&self, name: &str) -> PathBuf {
         let folder = self.logs().join("claude/-work-proj");
         fs::create_dir_all(&folder).unwrap();
         folder.join(name)
     }
 
-    pub fn sweep_at(&self, seconds: i64) -> SweepReport {
+    pub(crate) fn sweep_at(&self, seconds: i64) -> SweepReport {
         self.sweep_with(seconds, &CaptureScope::default())
     }
 
-    pub fn sweep_with(&self, seconds: i64, scope: &CaptureScope) -> SweepReport {
+    pub(crate) fn sweep_with(&self, seconds: i64, scope: &CaptureScope) -> SweepReport {
         let store = Store::open(&self.home()).unwrap();
         let sources = sources(self.logs(), scope);
         let stop = AtomicBool::new(false);
@@ -75,7 +75,7 @@ impl Machine {
     }
 
     /// Returns the whole store as text, with the same name for the folder on every machine.
-    pub fn dump(&self) -> String {
+    pub(crate) fn dump(&self) -> String {
         let dump = Store::open(&self.home()).unwrap().dump().unwrap();
         dump.replace(
             &self
@@ -90,7 +90,7 @@ impl Machine {
         .replace(&self.dir.path().display().to_string(), "DIR")
     }
 
-    pub fn records(&self, session: &SessionId) -> Vec<StoredRecord> {
+    pub(crate) fn records(&self, session: &SessionId) -> Vec<StoredRecord> {
         let mut records = Vec::new();
         Store::open(&self.home())
             .unwrap()
@@ -99,7 +99,7 @@ impl Machine {
         records
     }
 
-    pub fn finds(&self, word: &str) -> usize {
+    pub(crate) fn finds(&self, word: &str) -> usize {
         let query = Query {
             text: word.to_owned(),
             limit: 100,
@@ -115,7 +115,7 @@ impl Machine {
 }
 
 /// Returns a setup that captures all logs below a folder.
-pub fn sources(logs: PathBuf, scope: &CaptureScope) -> Sources {
+pub(crate) fn sources(logs: PathBuf, scope: &CaptureScope) -> Sources {
     let root = Root {
         path: logs,
         flavor: None,
@@ -130,7 +130,7 @@ pub fn sources(logs: PathBuf, scope: &CaptureScope) -> Sources {
     }
 }
 
-pub fn prompt(session: &str, uuid: &str, text: &str) -> String {
+pub(crate) fn prompt(session: &str, uuid: &str, text: &str) -> String {
     let entry = serde_json::json!({
         "type": "user", "uuid": uuid, "parentUuid": null, "sessionId": session,
         "timestamp": "2026-01-05T09:00:00.000Z", "cwd": "/work/proj", "version": "2.1.98",
