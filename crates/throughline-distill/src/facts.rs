@@ -79,7 +79,7 @@ fn session_facts(
 ) -> store::Result<Vec<NewFact>> {
     let mut records = Vec::new();
     store.each_record(session, |record| {
-        let tells = matches!(
+        let is_relevant = matches!(
             record.kind,
             RecordKind::Prompt
                 | RecordKind::ToolUse
@@ -87,7 +87,7 @@ fn session_facts(
                 | RecordKind::Error
                 | RecordKind::Artifact
         );
-        if tells && !record.copy && records.len() < RECORDS_MAX {
+        if is_relevant && !record.copy && records.len() < RECORDS_MAX {
             records.push(record);
         }
     })?;
@@ -96,15 +96,15 @@ fn session_facts(
     };
     let facts = extract_session_facts(&records)
         .into_iter()
-        .map(|sure| NewFact {
+        .map(|fact| NewFact {
             workspace: Some(workspace.clone()),
-            kind: sure.kind,
-            text: sure.text,
+            kind: fact.kind,
+            text: fact.text,
             tags: Vec::new(),
-            trust: sure.trust,
+            trust: fact.trust,
             pinned: false,
-            at: sure.at.unwrap_or(now),
-            sources: sure.sources,
+            at: fact.at.unwrap_or(now),
+            sources: fact.sources,
         });
     Ok(facts.collect())
 }
@@ -130,8 +130,8 @@ pub(crate) fn fact_workspace(
 pub fn extract_session_facts(records: &[StoredRecord]) -> Vec<ExtractedFact> {
     let mut facts = Vec::new();
     for record in records {
-        let typed = record.kind == RecordKind::Prompt && record.trust == Trust::User;
-        if !typed {
+        let is_typed = record.kind == RecordKind::Prompt && record.trust == Trust::User;
+        if !is_typed {
             continue;
         }
         facts.extend(

@@ -129,7 +129,7 @@ pub fn parse_drafts(answer: &str, redactor: &Redactor) -> FactDrafts {
     for item in items {
         match check_draft(item, &drafts.facts, redactor) {
             Ok(fact) => drafts.facts.push(fact),
-            Err(unfit) => drafts.rejected.push(unfit),
+            Err(error) => drafts.rejected.push(error),
         }
     }
     drafts

@@ -52,9 +52,9 @@ impl SessionTranscript {
         self.parts.len()
     }
 
-    pub fn add(&mut self, step: &RecordView<'_>) {
-        let tool = step.tool.unwrap_or("a tool");
-        let (who, limit) = match step.kind {
+    pub fn add(&mut self, record: &RecordView<'_>) {
+        let tool = record.tool.unwrap_or("a tool");
+        let (who, limit) = match record.kind {
             RecordKind::Prompt => ("the user".to_owned(), self.part_max),
             RecordKind::Assistant => ("the agent".to_owned(), self.part_max),
             RecordKind::ToolUse => (format!("the agent calls {tool}"), self.result_max),
@@ -66,7 +66,7 @@ impl SessionTranscript {
         };
         // A single part must not use up the whole limit.
         let limit = limit.min(self.limit * 9 / 10);
-        let text = format!("[{who}]\n{}\n\n", cut_middle(step.content.trim(), limit));
+        let text = format!("[{who}]\n{}\n\n", cut_middle(record.content.trim(), limit));
         let size = estimate(&text).0;
         self.tokens += size;
         self.parts.push_back((size, text));

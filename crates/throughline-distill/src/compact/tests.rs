@@ -176,13 +176,11 @@ fn what_only_the_agents_own_summary_covers_is_carried_on() {
 
 #[test]
 fn results_between_the_entries_of_a_response() {
-    assert_snapshot!(check(
-        "u prompt ~900\na think @A\na use #1 @A\nu result #1\na use #2 @A\n\
-         u result #2 ~90\na text\nu go",
-        Some("5"),
-    ),
-    @"boundary | summary 1-1 | think 2 | use #1 | use #2 | result #1 | result #2 | text 7 | prompt 8"
-    );
+    let text = "u prompt ~900\na think @A\na use #1 @A\nu result #1\na use #2 @A\n\
+                u result #2 ~90\na text\nu go";
+    let shape = "boundary | summary 1-1 | think 2 | use #1 | use #2 | result #1 | result #2 \
+                 | text 7 | prompt 8";
+    assert_eq!(check(text, Some("5")), shape);
 }
 
 #[test]

@@ -147,12 +147,9 @@ fn ask_and_store(
     let Some(workspace) = crate::facts::fact_workspace(store, &part.read)? else {
         return Err(ModelFactError::NothingToRead);
     };
-    let FactDrafts {
-        facts,
-        rejected: unfit,
-    } = ask_for_facts(model, &part.transcript, deadline)?;
+    let FactDrafts { facts, rejected } = ask_for_facts(model, &part.transcript, deadline)?;
     let mut stated = ModelFacts {
-        rejected: unfit.iter().map(ToString::to_string).collect(),
+        rejected: rejected.iter().map(ToString::to_string).collect(),
         ..ModelFacts::default()
     };
     for draft in facts {

@@ -375,13 +375,13 @@ fn transcript_since(
     let mut all = SessionTranscript::new(TRANSCRIPT_TOKENS_MAX);
     let mut found = false;
     store.each_record(session, |record| {
-        let step = RecordView::from(&record);
+        let view = RecordView::from(&record);
         let is_covered_last = since == Some(&record.message);
         found |= is_covered_last;
         if found && !is_covered_last {
-            transcript.add(&step);
+            transcript.add(&view);
         } else if !found {
-            all.add(&step);
+            all.add(&view);
         }
     })?;
     Ok(if found { transcript } else { all })

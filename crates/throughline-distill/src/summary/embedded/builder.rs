@@ -139,34 +139,34 @@ impl SummaryBuilder {
     }
 
     /// Adds the next record.
-    pub fn add_record(&mut self, step: &RecordView<'_>) {
-        self.start_message(step.message);
-        if step.kind != RecordKind::Artifact {
-            self.tokens += estimate(step.content);
+    pub fn add_record(&mut self, record: &RecordView<'_>) {
+        self.start_message(record.message);
+        if record.kind != RecordKind::Artifact {
+            self.tokens += estimate(record.content);
         }
-        if let Some(cwd) = step.cwd {
+        if let Some(cwd) = record.cwd {
             self.cwd = Some(one_line(cwd, PATH_CHARS_MAX));
         }
-        if let Some(branch) = step.branch {
+        if let Some(branch) = record.branch {
             self.branch = Some(one_line(branch, LINE_CHARS_MAX));
         }
-        self.count_identifiers(step);
-        match step.kind {
-            RecordKind::Prompt => self.add_prompt(step),
-            RecordKind::Assistant => self.add_answer(step),
-            RecordKind::ToolUse => self.add_call(step),
-            RecordKind::ToolResult | RecordKind::Error => self.add_result(step),
-            RecordKind::Artifact => self.add_artifact(step),
-            RecordKind::Summary => self.add_earlier_summary(step),
+        self.count_identifiers(record);
+        match record.kind {
+            RecordKind::Prompt => self.add_prompt(record),
+            RecordKind::Assistant => self.add_answer(record),
+            RecordKind::ToolUse => self.add_call(record),
+            RecordKind::ToolResult | RecordKind::Error => self.add_result(record),
+            RecordKind::Artifact => self.add_artifact(record),
+            RecordKind::Summary => self.add_earlier_summary(record),
             RecordKind::Thinking | RecordKind::Approval => {}
         }
     }
 
-    fn add_earlier_summary(&mut self, step: &RecordView<'_>) {
+    fn add_earlier_summary(&mut self, record: &RecordView<'_>) {
         // A summary that Throughline wrote is fenced.
-        let text = match fence::enclosed_text(step.content) {
+        let text = match fence::enclosed_text(record.content) {
             Some(text) => text.into(),
-            None => fence::strip(step.content),
+            None => fence::strip(record.content),
         };
         self.earlier = (!text.trim().is_empty()).then(|| head_of_text(&text, EARLIER_BYTES_MAX));
     }
@@ -192,11 +192,11 @@ impl SummaryBuilder {
         }
     }
 
-    fn add_prompt(&mut self, step: &RecordView<'_>) {
+    fn add_prompt(&mut self, record: &RecordView<'_>) {
         // A new prompt interrupts the open calls: they will not get a result any more.
         self.open.clear();
-        let text = head_of_text(step.content, PROMPT_BYTES_MAX);
-        for line in step
+        let text = head_of_text(record.content, PROMPT_BYTES_MAX);
+        for line in record
             .content
             .lines()
             .map(str::trim)
@@ -224,14 +224,14 @@ impl SummaryBuilder {
         }
     }
 
-    fn add_answer(&mut self, step: &RecordView<'_>) {
+    fn add_answer(&mut self, record: &RecordView<'_>) {
         self.asks_tool = false;
-        self.answer = Some(head_of_text(step.content, ANSWER_BYTES_MAX));
+        self.answer = Some(head_of_text(record.content, ANSWER_BYTES_MAX));
         if let Some(turn) = self.turns.last_mut() {
-            turn.said = one_line(step.content, LINE_CHARS_MAX);
+            turn.said = one_line(record.content, LINE_CHARS_MAX);
         }
         let mut code = false;
-        for line in step.content.lines().map(str::trim) {
+        for line in record.content.lines().map(str::trim) {
             code ^= line.starts_with("```");
             if !code && is_finding(line) {
                 let line = line.trim_start_matches(['-', '*', '#', ' ']);
@@ -244,29 +244,29 @@ impl SummaryBuilder {
         }
     }
 
-    fn add_call(&mut self, step: &RecordView<'_>) {
+    fn add_call(&mut self, record: &RecordView<'_>) {
         self.tool_calls += 1;
         self.asks_tool = true;
         if let Some(turn) = self.turns.last_mut() {
             turn.calls += 1;
         }
-        if let Some(todos) = step.todos().filter(|todos| !todos.is_empty()) {
+        if let Some(todos) = record.todos().filter(|todos| !todos.is_empty()) {
             self.todos = Some(head_of_text(&todos, TODOS_BYTES_MAX));
         }
-        let command = command::parse_call(step.content);
+        let command = command::parse_call(record.content);
         let command = command.map(|command| one_line(&command, COMMAND_CHARS_MAX));
-        if let Some(path) = step.path {
+        if let Some(path) = record.path {
             self.touch_file(path).used += 1;
         }
         if let Some(command) = &command {
             self.note_command(command, None);
         }
-        let Some(call) = step.call else { return };
-        let tool = step.tool.unwrap_or("tool");
-        let what = match (&command, step.path) {
+        let Some(call) = record.call else { return };
+        let tool = record.tool.unwrap_or("tool");
+        let what = match (&command, record.path) {
             (Some(command), _) => format!("{tool} `{command}`"),
             (None, Some(path)) => format!("{tool} {}", one_line(path, PATH_CHARS_MAX)),
-            (None, None) => format!("{tool} {}", one_line(step.content, LINE_CHARS_MAX / 2)),
+            (None, None) => format!("{tool} {}", one_line(record.content, LINE_CHARS_MAX / 2)),
         };
         let open = UnansweredCall {
             call: call.to_owned(),
@@ -276,21 +276,21 @@ impl SummaryBuilder {
         push_capped(&mut self.open, open, OPEN_MAX, &mut 0);
     }
 
-    fn add_result(&mut self, step: &RecordView<'_>) {
+    fn add_result(&mut self, record: &RecordView<'_>) {
         let index = self
             .open
             .iter()
-            .position(|open| Some(open.call.as_str()) == step.call);
+            .position(|open| Some(open.call.as_str()) == record.call);
         let open = index.map(|index| self.open.remove(index));
         if let Some(command) = open.as_ref().and_then(|open| open.command.clone()) {
-            self.note_command(&command, Some(!step.failed()));
+            self.note_command(&command, Some(!record.failed()));
         }
-        let what = match (&open, step.tool) {
+        let what = match (&open, record.tool) {
             (Some(open), _) => open.what.clone(),
             (None, Some(tool)) => tool.to_owned(),
             (None, None) => "the agent".to_owned(),
         };
-        if !step.failed() {
+        if !record.failed() {
             for failure in self
                 .failures
                 .iter_mut()
@@ -303,7 +303,7 @@ impl SummaryBuilder {
         if let Some(turn) = self.turns.last_mut() {
             turn.failed += 1;
         }
-        let said = one_line(failure_line(step.content), LINE_CHARS_MAX);
+        let said = one_line(failure_line(record.content), LINE_CHARS_MAX);
         let known = self
             .failures
             .iter()
@@ -318,11 +318,11 @@ impl SummaryBuilder {
         push_capped(&mut self.failures, failure, FAILURES_MAX, &mut 0);
     }
 
-    fn add_artifact(&mut self, step: &RecordView<'_>) {
-        let Some(path) = step.path else { return };
+    fn add_artifact(&mut self, record: &RecordView<'_>) {
+        let Some(path) = record.path else { return };
         let file = self.touch_file(path);
         file.changed += 1;
-        for name in defined_names(step.content) {
+        for name in defined_names(record.content) {
             push_unique(&mut file.names, name, NAMES_MAX);
         }
         let path = one_line(path, PATH_CHARS_MAX);
@@ -336,17 +336,17 @@ impl SummaryBuilder {
 
     /// Counts the identifiers in a text. A single identifier cannot be a prompt injection, so
     /// thoughts and tool results count too, but less than messages.
-    fn count_identifiers(&mut self, step: &RecordView<'_>) {
-        let weight = match step.kind {
+    fn count_identifiers(&mut self, record: &RecordView<'_>) {
+        let weight = match record.kind {
             RecordKind::Prompt | RecordKind::Assistant => 3,
             RecordKind::Thinking | RecordKind::ToolUse => 2,
             RecordKind::Summary => return,
             _ => 1,
         };
         self.steps += 1;
-        let text = step.content;
+        let text = record.content;
         let text = &text[..text.floor_char_boundary(IDENTIFIERS_BYTES_MAX)];
-        let is_call = step.kind == RecordKind::ToolUse;
+        let is_call = record.kind == RecordKind::ToolUse;
         let lines = text.lines().map(|line| match is_call {
             true => strip_argument_name(line),
             false => line,

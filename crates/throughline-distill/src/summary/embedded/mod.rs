@@ -1,6 +1,7 @@
 //! The embedded extractor: turns records into a summary without a model.
 //!
-//! A [`SummaryBuilder`] takes one [`RecordView`] after another. It is bounded, and it drops first
+//! A [`SummaryBuilder`] takes one
+//! [`RecordView`](crate::record_view::RecordView) after another. It is bounded, and it drops first
 //! what is needed least after a compaction: it keeps the last request and the user's rules
 //! verbatim, files and commands with their exact names, and failures. [`render_summary`] writes
 //! the sections within the limits. Both are deterministic, and processing a session in several
