@@ -465,7 +465,10 @@ fn the_part_that_is_quickly_made_has_what_holds_and_counts_as_shown() {
             test.now,
         )
         .unwrap();
-        let shown = |follow_up: &FollowUp| matches!(follow_up, FollowUp::Injected(injected) if !injected.items().is_empty());
+        let shown = |follow_up: &FollowUp| match follow_up {
+            FollowUp::Injected(injected) => !injected.items().is_empty(),
+            _ => false,
+        };
         assert!(
             answered.follow_ups.iter().any(shown),
             "{:?}",

@@ -51,7 +51,8 @@ pub async fn serve_listener(
                     let state = ConnectionState::default();
                     let (router, stopping) = (router.clone(), stopping.clone());
                     let connection = (stream, transport);
-                    let serve = serve_connection(connection, router, limits, stopping, state.clone());
+                    let shared = state.clone();
+                    let serve = serve_connection(connection, router, limits, stopping, shared);
                     connections.add(state, serve).await;
                     // The request has usually arrived already: it is answered before this thread
                     // accepts the next connection, which another thread may be free to take.

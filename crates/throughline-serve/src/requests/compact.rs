@@ -161,8 +161,8 @@ fn redact_notes(store: Option<&Store>, compacted: &mut CompactedConversation) {
             &own
         }
     };
-    let made = std::iter::once(&mut compacted.summary).chain(&mut compacted.restored);
-    for block in made.flat_map(|message| &mut message.blocks) {
+    let written = std::iter::once(&mut compacted.summary).chain(&mut compacted.restored);
+    for block in written.flat_map(|message| &mut message.blocks) {
         if let Block::Text(text) | Block::Summary(text) = block {
             let clean = redactor.clean(text);
             if clean.is_changed() {
@@ -199,8 +199,8 @@ fn run_compaction(
     };
     let deadline = clock().saturating_add(options.model_timeout);
     let deadline = deadline.unwrap_or(Timestamp::MAX);
-    let told = |live: &[Message]| model_notes(store, models, log, &task, live, deadline);
-    Ok(compact_with_fallback(&task, Some(&told)))
+    let summarize = |live: &[Message]| model_notes(store, models, log, &task, live, deadline);
+    Ok(compact_with_fallback(&task, Some(&summarize)))
 }
 
 /// Has the configured model write the notes.
@@ -212,20 +212,20 @@ fn model_notes(
     live: &[Message],
     deadline: Timestamp,
 ) -> Result<Summary, Declined> {
-    let form = SummaryFormat {
+    let format = SummaryFormat {
         template: task.template,
         limits: &task.limits.summary,
     };
-    let loan = ModelRequest {
+    let request = ModelRequest {
         store,
         purpose: "compaction",
         session: log.session.as_ref(),
         stop: &Arc::default(),
     };
-    let told = models::run_with_model(models, &loan, |asker| {
-        summarize_with_model(asker, live, &form, deadline)
+    let summary = models::run_with_model(models, &request, |session| {
+        summarize_with_model(session, live, &format, deadline)
     });
-    Ok(told.map_err(|why| Declined::ModelFailed { why })??)
+    Ok(summary.map_err(|why| Declined::ModelFailed { why })??)
 }
 
 /// Takes the compaction lease of a session, so that its summary is not updated meanwhile. A lease

@@ -49,13 +49,13 @@ const NAME_CHARS_MAX: usize = 200;
 pub fn store_submitted(
     store: &Store,
     settings: &ServeSettings,
-    given: Vec<SubmittedRecord>,
+    submitted: Vec<SubmittedRecord>,
     now: Timestamp,
 ) -> Result<Vec<SubmitResult>, RequestError> {
     let mut tickets = Vec::new();
-    let batches = given
+    let batches = submitted
         .into_iter()
-        .map(|given| build_batch(store, settings, given, now))
+        .map(|submitted| build_batch(store, settings, submitted, now))
         .collect::<Result<Vec<_>, RequestError>>()?;
     for (id, batch) in batches {
         tickets.push((id, store.append(batch)));
@@ -73,12 +73,12 @@ pub fn store_submitted(
 fn build_batch(
     store: &Store,
     settings: &ServeSettings,
-    given: SubmittedRecord,
+    submitted: SubmittedRecord,
     now: Timestamp,
 ) -> Result<(RecordId, Batch), RequestError> {
-    validate(&given)?;
-    let (session, flavor) = resolve_session(store, &given.session)?;
-    let workspace = given
+    validate(&submitted)?;
+    let (session, flavor) = resolve_session(store, &submitted.session)?;
+    let workspace = submitted
         .folder
         .as_deref()
         .map(|folder| workspace_of_folder(settings, folder));
@@ -90,16 +90,16 @@ fn build_batch(
         }),
     };
     require_captured(settings, known.as_ref())?;
-    let at = given.at.unwrap_or(now);
+    let at = submitted.at.unwrap_or(now);
     let path = format!("given:{session}");
     let mut patch = SessionPatch::new(session.clone(), flavor);
-    patch.cwd.clone_from(&given.folder);
+    patch.cwd.clone_from(&submitted.folder);
     patch.include_time(at);
     let incoming = IncomingEntries {
         records: vec![build_record(
             store,
             settings,
-            given,
+            submitted,
             session,
             known.as_ref(),
             at,
@@ -107,10 +107,10 @@ fn build_batch(
         sessions: vec![(patch, workspace)],
         usage: Vec::new(),
     };
-    let mut door = store.sanitizer();
-    let cleaned = door.clean(incoming);
+    let mut sanitizer = store.sanitizer();
+    let cleaned = sanitizer.clean(incoming);
     let id = cleaned.ids[0];
-    let from = BatchOrigin {
+    let origin = BatchOrigin {
         flavor,
         path: Path::new(&path),
         cursor: Cursor {
@@ -124,7 +124,7 @@ fn build_batch(
         issues: ParseIssues::default(),
         log: None,
     };
-    Ok((id, Batch::new(&mut door, cleaned, from)))
+    Ok((id, Batch::new(&mut sanitizer, cleaned, origin)))
 }
 
 fn workspace_of_folder(settings: &ServeSettings, folder: &str) -> Workspace {
@@ -147,15 +147,19 @@ pub fn require_captured(
     }
 }
 
-fn validate(given: &SubmittedRecord) -> Result<(), RequestError> {
-    if given.content.trim().is_empty() {
+fn validate(submitted: &SubmittedRecord) -> Result<(), RequestError> {
+    if submitted.content.trim().is_empty() {
         return Err(RequestError::invalid(
             "`content` is empty",
             "pass the record's text in `content`",
         ));
     }
-    given.folder.as_deref().map(require_absolute).transpose()?;
-    let names = [Some(&given.session), given.key.as_ref()];
+    submitted
+        .folder
+        .as_deref()
+        .map(require_absolute)
+        .transpose()?;
+    let names = [Some(&submitted.session), submitted.key.as_ref()];
     let is_long = |name: &&String| name.chars().count() > NAME_CHARS_MAX;
     if names.iter().flatten().any(is_long) {
         return Err(RequestError::invalid(
@@ -163,7 +167,7 @@ fn validate(given: &SubmittedRecord) -> Result<(), RequestError> {
             "use shorter ids",
         ));
     }
-    if given.tags.len() > TAGS_MAX || given.metadata.len() > TAGS_MAX {
+    if submitted.tags.len() > TAGS_MAX || submitted.metadata.len() > TAGS_MAX {
         return Err(RequestError::invalid(
             format!("a record may have at most {TAGS_MAX} tags and {TAGS_MAX} metadata entries"),
             "remove some of them",
@@ -194,20 +198,22 @@ fn resolve_session(store: &Store, name: &str) -> Result<(SessionId, Flavor), Req
 fn build_record(
     store: &Store,
     settings: &ServeSettings,
-    given: SubmittedRecord,
+    submitted: SubmittedRecord,
     session: SessionId,
     workspace: Option<&Workspace>,
     at: Timestamp,
 ) -> Record {
     let root = workspace.map(|workspace| workspace.root.as_str());
-    let text = fence::strip(&given.content);
-    let content = settings.scope.keep_text(&text, given.path.as_deref(), root);
-    let name = match &given.key {
+    let text = fence::strip(&submitted.content);
+    let content = settings
+        .scope
+        .keep_text(&text, submitted.path.as_deref(), root);
+    let name = match &submitted.key {
         Some(key) => format!("given/{key}"),
         // Equal texts of the same moment are two records, also for tombstones, which know records
         // by this name.
         None => {
-            let word = store.injection_name(&given.content, Some(&session), at);
+            let word = store.injection_name(&submitted.content, Some(&session), at);
             format!("given/{}/{word}", at.as_nanosecond())
         }
     };
@@ -216,17 +222,19 @@ fn build_record(
         ordinal: 0,
         at: Some(at),
         line: u64::try_from(at.as_millisecond()).unwrap_or(0),
-        kind: given.kind,
+        kind: submitted.kind,
         session,
-        tool: given.tool,
-        path: given.path,
+        tool: submitted.tool,
+        path: submitted.path,
         call: None,
         content,
-        tags: given.tags,
-        metadata: given.metadata,
-        trust: trust_of_kind(given.kind),
+        tags: submitted.tags,
+        metadata: submitted.metadata,
+        trust: trust_of_kind(submitted.kind),
         context: RecordEnvironment {
-            cwd: given.folder.or_else(|| workspace.map(|w| w.root.clone())),
+            cwd: submitted
+                .folder
+                .or_else(|| workspace.map(|w| w.root.clone())),
             ..RecordEnvironment::default()
         },
     }

@@ -394,7 +394,7 @@ fn copilot_gets_its_notes_with_the_next_prompt_once() {
     assert_eq!(said(&env, "copilot", &log.event("preCompact", &path)), None);
     let prompt = |text: &str| log.event("userPromptSubmitted", &json!({"prompt": text}));
     let text = said(&env, "copilot", &prompt("go on")).unwrap();
-    let is_notes = text.contains("just made shorter") && text.contains("Next: move handlers");
+    let is_notes = text.contains("just compacted") && text.contains("Next: move handlers");
     assert!(is_notes, "{text}");
     assert_eq!(said(&env, "copilot", &prompt("and the docs")), None);
 }
@@ -414,7 +414,7 @@ fn gemini_gets_its_notes_with_the_next_prompt_once() {
     let manual = log.event("PreCompress", &json!({"trigger": "manual"}));
     assert_eq!(said(&env, "gemini", &manual), None);
     let text = said(&env, "gemini", &prompt(&log, "continue")).unwrap();
-    assert!(text.contains("just made shorter"), "{text}");
+    assert!(text.contains("just compacted"), "{text}");
     assert_eq!(said(&env, "gemini", &prompt(&log, "and now?")), None);
     // Without the event a compression is detected by the size of the requests.
     for (id, tokens) in [("t1", 90_000), ("t2", 12_000)] {
@@ -428,7 +428,7 @@ fn gemini_gets_its_notes_with_the_next_prompt_once() {
     }
     ingest(&env);
     let text = said(&env, "gemini", &prompt(&log, "next")).unwrap();
-    assert!(text.contains("just made shorter"), "{text}");
+    assert!(text.contains("just compacted"), "{text}");
     assert_eq!(said(&env, "gemini", &prompt(&log, "and then?")), None);
 }
 
