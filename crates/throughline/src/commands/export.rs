@@ -86,11 +86,7 @@ fn export_all(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result
     if !exported.damaged.is_empty() {
         return Ok(report_damaged(&exported.damaged));
     }
-    Ok(if exported.sessions == 0 {
-        Exit::NothingFound
-    } else {
-        Exit::Done
-    })
+    Ok(Exit::of_query(exported.sessions == 0))
 }
 
 /// Prints what was left out because it is damaged.

@@ -272,11 +272,7 @@ fn list_tombstones(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::R
         );
         write!(stdout().lock(), "{}", format_table(&rows))?;
     }
-    Ok(if tombstones.is_empty() {
-        Exit::NothingFound
-    } else {
-        Exit::Done
-    })
+    Ok(Exit::of_query(tombstones.is_empty()))
 }
 
 fn tombstone_row(app: &App<'_>, tombstone: &Tombstone) -> Vec<String> {

@@ -69,11 +69,7 @@ pub(crate) fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Exit> 
     } else {
         write!(stdout().lock(), "{}", format_injections(app, &injections))?;
     }
-    Ok(if injections.is_empty() {
-        Exit::NothingFound
-    } else {
-        Exit::Done
-    })
+    Ok(Exit::of_query(injections.is_empty()))
 }
 
 fn format_injections(app: &App<'_>, injections: &[Injection]) -> String {

@@ -59,11 +59,7 @@ pub(crate) fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
     } else {
         say!("The store is not encrypted.");
     }
-    Ok(if is_encrypted {
-        Exit::Done
-    } else {
-        Exit::NothingFound
-    })
+    Ok(Exit::of_query(!is_encrypted))
 }
 
 fn copy_key(app: &App<'_>, file: &std::path::Path) -> anyhow::Result<Exit> {

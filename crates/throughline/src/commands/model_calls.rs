@@ -42,11 +42,7 @@ pub(crate) fn run(
             limits.daily_usd
         );
     }
-    Ok(if calls.is_empty() {
-        Exit::NothingFound
-    } else {
-        Exit::Done
-    })
+    Ok(Exit::of_query(calls.is_empty()))
 }
 
 fn print(app: &App<'_>, calls: &[ModelCall]) -> anyhow::Result<()> {

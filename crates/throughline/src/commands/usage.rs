@@ -118,11 +118,7 @@ pub(crate) fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
             say!("Costs that the logs do not state are based on the list prices of {as_of}.");
         }
     }
-    Ok(if groups.is_empty() {
-        Exit::NothingFound
-    } else {
-        Exit::Done
-    })
+    Ok(Exit::of_query(groups.is_empty()))
 }
 
 /// Returns the cost of a session without its subagents.

@@ -27,6 +27,17 @@ pub(crate) enum Exit {
     Interrupted,
 }
 
+impl Exit {
+    /// Returns the status of a query.
+    pub(crate) fn of_query(is_empty: bool) -> Self {
+        if is_empty {
+            Self::NothingFound
+        } else {
+            Self::Done
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(outcome: Exit) -> Self {
         Self::from(match outcome {
