@@ -51,7 +51,7 @@ fn find_used_items(store: &Store, injection: &Injection) -> store::Result<Vec<bo
                 after.extend(distinctive_words(&record.content));
             }
             Some(_) if record.kind == RecordKind::Prompt => {
-                before.extend(distinctive_words(&record.content))
+                before.extend(distinctive_words(&record.content));
             }
             _ => {}
         })?;

@@ -215,8 +215,8 @@ fn find_answer(
     let texts = turn.into_iter().rev();
     let texts = texts.filter(|(_, found)| found.kind == RecordKind::Assistant);
     for (number, attributes) in texts.take(ENDINGS_MAX) {
-        let rows = lookup.candidate_rows(&[number])?.into_iter();
-        if let Some(row) = rows.filter(|row| is_substantive(&row.text)).last() {
+        let mut rows = lookup.candidate_rows(&[number])?.into_iter();
+        if let Some(row) = rows.find(|row| is_substantive(&row.text)) {
             let text_match = reader.match_text(&row.text);
             let candidate = Candidate::new(number, attributes);
             return Ok(Some(ScoredRecord::new(candidate, row, text_match, 1)));
