@@ -229,14 +229,7 @@ pub fn is_path_key(key: &str) -> bool {
 /// Says whether a field of this name holds a shell command or a program.
 pub fn is_command_key(key: &str) -> bool {
     [
-        "command",
-        "cmd",
-        "commandline",
-        "script",
-        "code",
-        "argv",
-        "args",
-        "commands",
+        "command", "cmd", "commandline", "script", "code", "argv", "args", "commands",
     ]
     .contains(&normalize_key(key).as_str())
 }
@@ -244,24 +237,9 @@ pub fn is_command_key(key: &str) -> bool {
 /// Says whether an argument beside a path only describes the call and contains no text of the file.
 pub fn is_neutral_argument(key: &str, text: &str) -> bool {
     const NEUTRAL: &[&str] = &[
-        "description",
-        "explanation",
-        "instruction",
-        "mode",
-        "type",
-        "pattern",
-        "query",
-        "outputmode",
-        "encoding",
-        "tool",
-        "toolname",
-        "name",
-        "id",
-        "status",
-        "role",
-        "editmode",
-        "celltype",
-        "cellid",
+        "description", "explanation", "instruction", "mode", "type", "pattern", "query",
+        "outputmode", "encoding", "tool", "toolname", "name", "id", "status", "role", "editmode",
+        "celltype", "cellid",
     ];
     let key = normalize_key(key);
     NEUTRAL.contains(&key.as_str())

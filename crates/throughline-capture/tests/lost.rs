@@ -78,12 +78,7 @@ fn a_rewound_conversation_continues_after_what_it_lost() {
         prompt("s", "next", "next").len() as u64
     );
     let expected = [
-        "one",
-        "two (lost)",
-        "three (lost)",
-        "four (lost)",
-        "other",
-        "next",
+        "one", "two (lost)", "three (lost)", "four (lost)", "other", "next",
     ];
     assert_eq!(shown(&machine, &claude_session()), expected);
     // When the log holds everything again, its order decides.

@@ -88,7 +88,7 @@ fn sessions(folders: &[PathBuf]) -> BTreeMap<SessionId, Vec<Message>> {
         let adapter = adapters
             .iter()
             .find(|adapter| adapter.flavor() == source.flavor);
-        let parsed = parse_text(*adapter.expect("an adapter of the source"), &source, &text);
+        let parsed = parse_text(adapter.expect("an adapter of the source"), &source, &text);
         let mut own: BTreeMap<SessionId, Vec<Message>> = BTreeMap::new();
         for entry in parsed.entries {
             if let LogEntry::Message(message) = entry {

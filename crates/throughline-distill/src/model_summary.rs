@@ -218,12 +218,7 @@ fn opening_prompt(
         return Err(ModelSummaryError::EmptyConversation);
     }
     let draft = render_summary(
-        &builder,
-        None,
-        format.template,
-        None,
-        format.limits,
-        "the transcript",
+        &builder, None, format.template, None, format.limits, "the transcript",
     );
     let SummaryLimits { section, whole } = format.limits;
     Ok(format!(

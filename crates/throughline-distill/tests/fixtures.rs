@@ -109,7 +109,7 @@ fn all_sessions() -> BTreeMap<String, Vec<Message>> {
                 format,
             };
             // Some fixtures are truncated files on purpose.
-            let messages = conversation::read_messages(*adapter, &source, now).unwrap_or_default();
+            let messages = conversation::read_messages(adapter, &source, now).unwrap_or_default();
             for (place, mut message) in messages.into_iter().enumerate() {
                 // A trimmed fixture may have one id for all its messages.
                 message.id = memory::MessageId::new(format!("{}-{place}", message.id));

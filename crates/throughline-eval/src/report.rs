@@ -22,12 +22,7 @@ const INJECTED_MAX: usize = 8;
 const FOREIGN_MAX: usize = 120;
 const OWN_MAX: usize = 240;
 const MEASURES: [&str; 6] = [
-    "recall@5",
-    "recall@10",
-    "recall@20",
-    "hit@1",
-    "mrr",
-    "ndcg@10",
+    "recall@5", "recall@10", "recall@20", "hit@1", "mrr", "ndcg@10",
 ];
 
 /// The results of one folder.

@@ -351,9 +351,7 @@ mod tests {
         use FactRelation::Repeats;
         check("Always use pnpm.", "use pnpm", Repeats);
         check(
-            "run the tests with nextest",
-            "Tests: run with nextest",
-            Repeats,
+            "run the tests with nextest", "Tests: run with nextest", Repeats,
         );
         check(
             "We never commit generated protobuf files",
@@ -385,14 +383,10 @@ mod tests {
             Contradicts,
         );
         check(
-            "The default port is 9090",
-            "the default port is 8080",
-            Contradicts,
+            "The default port is 9090", "the default port is 8080", Contradicts,
         );
         check(
-            "the server listens on 9000",
-            "The server listens on 8000",
-            Contradicts,
+            "the server listens on 9000", "The server listens on 8000", Contradicts,
         );
         check("use vitest instead of jest", "use jest", Contradicts);
     }
@@ -404,9 +398,7 @@ mod tests {
         check("use pnpm in web", "use npm in docs", Unrelated);
         check("the parser is recursive", "the parser is fast", Unrelated);
         check(
-            "the client uses port 80",
-            "the client uses retries",
-            Unrelated,
+            "the client uses port 80", "the client uses retries", Unrelated,
         );
         check("", "use npm", Unrelated);
         check("deploy with fly", "run the tests with nextest", Unrelated);

@@ -228,8 +228,7 @@ mod tests {
             "2026-11-15T23:59:59Z ERROR request 9b8c7d6e5f40 failed after 7ms",
         ],
         &[
-            "fatal: bad object 5cf8ed6aa0",
-            "fatal: bad object 15e0538b1c",
+            "fatal: bad object 5cf8ed6aa0", "fatal: bad object 15e0538b1c",
         ],
         &[
             "process 4711 exited: exit code 2, error",

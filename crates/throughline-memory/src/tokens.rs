@@ -114,12 +114,7 @@ mod tests {
     #[test]
     fn counts_every_script() {
         for text in [
-            "日本語の文章",
-            "中文文本",
-            "한국어 문장",
-            "русский текст",
-            "été",
-            "🎉",
+            "日本語の文章", "中文文本", "한국어 문장", "русский текст", "été", "🎉",
         ] {
             assert!(estimate(text) > Tokens(0), "{text}");
         }

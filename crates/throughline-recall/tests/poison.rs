@@ -73,12 +73,7 @@ const PROMPTS: &[&str] = &[
 
 /// The ways by which a text gets into a session.
 const WAYS: &[&str] = &[
-    "web",
-    "shell",
-    "file",
-    "answer",
-    "answer to a file",
-    "server and answer",
+    "web", "shell", "file", "answer", "answer to a file", "server and answer",
 ];
 
 fn infect(test: &Sessions, way: &str, at: usize, poison: &str) {
@@ -144,9 +139,7 @@ fn findings_still_reach_a_question() {
         &[
             Said::User("Why does the metrics endpoint refuse connections?"),
             Said::Tool(
-                "Bash",
-                "{\"command\":\"ss -ltn\"}",
-                "LISTEN 0 128 127.0.0.1:8123",
+                "Bash", "{\"command\":\"ss -ltn\"}", "LISTEN 0 128 127.0.0.1:8123",
             ),
             Said::Agent(
                 "The metrics endpoint was bound to 127.0.0.1. Run `make restart` to see it.",

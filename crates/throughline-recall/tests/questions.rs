@@ -26,10 +26,7 @@ const SESSION: &str = "
 fn who_touched_a_file_and_why() {
     let store = testkit::store(SESSION);
     for path in [
-        "src/totals.rs",
-        "totals.rs",
-        "/src/shop/src/totals.rs",
-        "./src/totals.rs",
+        "src/totals.rs", "totals.rs", "/src/shop/src/totals.rs", "./src/totals.rs",
     ] {
         let blames = blame(&store, path, None, 5).unwrap();
         assert_eq!(blames.len(), 1, "{path}");

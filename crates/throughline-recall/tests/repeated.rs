@@ -52,9 +52,7 @@ fn other_work(test: &Sessions) {
             Said::User(task),
             Said::Agent("Let me look at the code."),
             Said::Tool(
-                "Bash",
-                "{\"command\":\"ls src\"}",
-                "cart.py mail.py login.py",
+                "Bash", "{\"command\":\"ls src\"}", "cart.py mail.py login.py",
             ),
             Said::Agent(done),
         ];

@@ -139,13 +139,7 @@ const TABLES: &[(&str, &str)] = &[
 
 /// Tables that [`TABLES`] does not list because they are shown with the records.
 const WITH_RECORDS: &[&str] = &[
-    "records",
-    "blocks",
-    "bodies",
-    "search",
-    "search_terms",
-    "marks",
-    "tombstone_keys",
+    "records", "blocks", "bodies", "search", "search_terms", "marks", "tombstone_keys",
 ];
 
 impl Store {

@@ -473,21 +473,8 @@ fn absurd_numbers_in_a_file_are_clamped() {
 /// Makes the figures of a line as large as JSON and the format let them be.
 fn enlarge(value: &mut serde_json::Value) {
     const FIGURES: &[&str] = &[
-        "input",
-        "output",
-        "cache_read",
-        "cache_write",
-        "reasoning",
-        "line",
-        "size",
-        "times",
-        "tokens",
-        "records",
-        "prompts",
-        "tool_calls",
-        "errors",
-        "lost",
-        "version",
+        "input", "output", "cache_read", "cache_write", "reasoning", "line", "size", "times",
+        "tokens", "records", "prompts", "tool_calls", "errors", "lost", "version",
     ];
     match value {
         serde_json::Value::Object(object) => {

@@ -277,9 +277,7 @@ fn usage_is_added_up_within_a_quarter_of_an_hour() {
             .collect()
     };
     let all = [
-        "a Some(900) 1 11 Some(0.25)",
-        "a Some(900) 2 22 None",
-        "a Some(1800) 1 11 None",
+        "a Some(900) 1 11 Some(0.25)", "a Some(900) 2 22 None", "a Some(1800) 1 11 None",
         "b Some(1767600000) 1 11 None",
     ];
     let filter = UsageFilter::default;

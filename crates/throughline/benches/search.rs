@@ -178,13 +178,7 @@ fn contexts(home: &Path, random: &mut Random, rounds: usize) {
         let prompt = random.words(8).join(" ");
         let folder = home.to_str().unwrap();
         ours.push(run(&[
-            "context",
-            "--home",
-            folder,
-            "--workspace",
-            ASKED.0,
-            "--",
-            &prompt,
+            "context", "--home", folder, "--workspace", ASKED.0, "--", &prompt,
         ]));
         empty.push(run(&["--version"]));
     }

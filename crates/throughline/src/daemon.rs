@@ -29,43 +29,20 @@ const LOG_BYTES_MAX: u64 = 1 << 20;
 /// and serves all agents, so it must not keep anything else of that agent's environment, such as
 /// API keys.
 const INHERITED_VARIABLES: &[&str] = &[
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "TMPDIR",
-    "TZ",
-    "LANG",
-    "NO_COLOR",
-    "RUST_BACKTRACE",
-    // The keychain needs these.
-    "DBUS_SESSION_BUS_ADDRESS",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
+    "HOME", "USER", "LOGNAME", "PATH", "SHELL", "TMPDIR", "TZ", "LANG", "NO_COLOR",
+    "RUST_BACKTRACE", // The keychain needs these.
+    "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY",
 ];
 const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_", "THROUGHLINE_"];
 /// Variables that the connection to a configured model needs.
 const MODEL_VARIABLES: &[&str] = &[
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+    "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
 ];
 /// Settings of one agent's environment, which must not apply to all agents.
 const EXCLUDED_VARIABLES: &[&str] = &[
-    "THROUGHLINE_INJECTION",
-    "THROUGHLINE_HOOK_DEADLINE_MS",
-    "THROUGHLINE_INSIDE",
-    "LISTEN_FDS",
-    "LISTEN_PID",
-    "LISTEN_FDNAMES",
+    "THROUGHLINE_INJECTION", "THROUGHLINE_HOOK_DEADLINE_MS", "THROUGHLINE_INSIDE", "LISTEN_FDS",
+    "LISTEN_PID", "LISTEN_FDNAMES",
 ];
 
 /// The result of starting the daemon.
@@ -232,20 +209,11 @@ mod tests {
     #[test]
     fn a_daemon_gets_no_more_of_an_agents_environment_than_it_needs() {
         let passed = [
-            "HOME",
-            "PATH",
-            "TZ",
-            "LC_ALL",
-            "XDG_DATA_HOME",
-            "THROUGHLINE_HOME",
+            "HOME", "PATH", "TZ", "LC_ALL", "XDG_DATA_HOME", "THROUGHLINE_HOME",
         ];
         let kept = [
-            "ANTHROPIC_API_KEY",
-            "AWS_SECRET_ACCESS_KEY",
-            "GITHUB_TOKEN",
-            "CLAUDECODE",
-            "THROUGHLINE_INJECTION",
-            "LISTEN_FDS",
+            "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "CLAUDECODE",
+            "THROUGHLINE_INJECTION", "LISTEN_FDS",
         ];
         check(&ModelEnvironment::default(), &passed, &kept);
         check(

@@ -106,12 +106,7 @@ pub(crate) fn keychain_secret(name: &str) -> anyhow::Result<String> {
         (
             "security",
             &[
-                "find-generic-password",
-                "-w",
-                "-s",
-                "throughline",
-                "-a",
-                name,
+                "find-generic-password", "-w", "-s", "throughline", "-a", name,
             ],
         )
     } else {

@@ -242,10 +242,7 @@ mod tests {
     #[test]
     fn content_of_every_kind() {
         for json in [
-            r#""hi""#,
-            r#"{"text":"hi"}"#,
-            r#"["h",{"text":"i"}]"#,
-            r#"["hi",7]"#,
+            r#""hi""#, r#"{"text":"hi"}"#, r#"["h",{"text":"i"}]"#, r#"["hi",7]"#,
         ] {
             let content: GeminiContent = serde_json::from_str(json).unwrap();
             assert_eq!(content.spoken_text(), "hi", "{json}");

@@ -171,13 +171,7 @@ fn what_is_too_long_for_an_agent_is_left_out() {
 #[test]
 fn odd_payloads_are_refused_or_read_as_far_as_they_go() {
     for payload in [
-        "",
-        "no",
-        "[]",
-        "null",
-        "{\"a\":",
-        "{}",
-        "{\"session_id\":7}",
+        "", "no", "[]", "null", "{\"a\":", "{}", "{\"session_id\":7}",
     ] {
         assert!(
             parse_payload(payload.as_bytes(), &HookHints::default()).is_err(),

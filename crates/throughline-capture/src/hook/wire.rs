@@ -66,10 +66,7 @@ impl HookPayload {
 
     pub(crate) fn session(&self) -> Option<&str> {
         first(&[
-            &self.session_id,
-            &self.session_id_camel,
-            &self.thread_id,
-            &self.conversation_id,
+            &self.session_id, &self.session_id_camel, &self.thread_id, &self.conversation_id,
         ])
     }
 
@@ -89,10 +86,7 @@ impl HookPayload {
 
     pub(crate) fn prompt_id(&self) -> Option<&str> {
         first(&[
-            &self.prompt_id,
-            &self.prompt_id_camel,
-            &self.turn_id,
-            &self.turn_id_kebab,
+            &self.prompt_id, &self.prompt_id_camel, &self.turn_id, &self.turn_id_kebab,
             &self.generation_id,
         ])
     }

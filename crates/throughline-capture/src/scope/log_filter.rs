@@ -282,12 +282,7 @@ fn is_json(line: &str) -> bool {
 fn is_input_key(key: &str) -> bool {
     let key = tools::normalize_key(key);
     [
-        "input",
-        "args",
-        "arguments",
-        "parameters",
-        "rawinput",
-        "toolinput",
+        "input", "args", "arguments", "parameters", "rawinput", "toolinput",
     ]
     .contains(&key.as_str())
         || tools::is_command_key(&key)
@@ -301,21 +296,8 @@ fn is_id_key(key: &str) -> bool {
 fn is_neutral_key(key: &str, value: &str) -> bool {
     let key = tools::normalize_key(key);
     let ends = [
-        "id",
-        "at",
-        "time",
-        "timestamp",
-        "type",
-        "name",
-        "status",
-        "role",
-        "model",
-        "kind",
-        "cwd",
-        "version",
-        "branch",
-        "language",
-        "uuid",
+        "id", "at", "time", "timestamp", "type", "name", "status", "role", "model", "kind", "cwd",
+        "version", "branch", "language", "uuid",
     ];
     // Some agents list the words of a command as its possible paths, so a path with a newline or an
     // equals sign is not trusted.

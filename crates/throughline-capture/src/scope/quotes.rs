@@ -165,10 +165,7 @@ fn file_header(line: &str) -> Option<FileHeader<'_>> {
     }
     let trimmed = line.trim_start();
     for prefix in [
-        "*** Update File: ",
-        "*** Add File: ",
-        "*** Delete File: ",
-        "*** File: ",
+        "*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** File: ",
     ] {
         if let Some(path) = trimmed.strip_prefix(prefix) {
             return Some(next(path.trim()));
@@ -183,10 +180,7 @@ fn file_header(line: &str) -> Option<FileHeader<'_>> {
         }
     }
     for prefix in [
-        "<file_content path=",
-        "<file path=",
-        "<document path=",
-        "<path>",
+        "<file_content path=", "<file path=", "<document path=", "<path>",
     ] {
         let Some(rest) = trimmed.strip_prefix(prefix) else {
             continue;

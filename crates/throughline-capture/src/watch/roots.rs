@@ -15,22 +15,8 @@ use crate::Root;
 
 /// File systems that other machines write to without our kernel noticing.
 const REMOTE_FILE_SYSTEMS: &[&str] = &[
-    "9p",
-    "afs",
-    "ceph",
-    "cifs",
-    "drvfs",
-    "glusterfs",
-    "lustre",
-    "ncpfs",
-    "nfs",
-    "nfs4",
-    "prl_fs",
-    "smb3",
-    "smbfs",
-    "vboxsf",
-    "virtiofs",
-    "vmhgfs",
+    "9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "prl_fs",
+    "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs",
 ];
 
 /// A file watcher for a list of roots.

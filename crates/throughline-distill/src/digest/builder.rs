@@ -131,12 +131,7 @@ impl DigestBuilder {
         let said = shorten(&record.content, SAID_CHARS);
         let lower = said.to_lowercase();
         let admitting = [
-            "unable to",
-            "could not ",
-            "couldn't ",
-            "can't ",
-            "cannot ",
-            "not able to",
+            "unable to", "could not ", "couldn't ", "can't ", "cannot ", "not able to",
         ];
         self.admits = admitting.iter().any(|part| lower.contains(part));
         self.said = Some(said);
@@ -146,12 +141,7 @@ impl DigestBuilder {
     fn add_approval(&mut self, record: &StoredRecord) {
         let text = record.content.to_lowercase();
         let refused = [
-            "refused",
-            "denied",
-            "rejected",
-            "declined",
-            "interrupted",
-            "cancel",
+            "refused", "denied", "rejected", "declined", "interrupted", "cancel",
         ];
         if refused.iter().any(|word| text.starts_with(word)) {
             self.overhead.denials += 1;

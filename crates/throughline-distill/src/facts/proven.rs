@@ -178,17 +178,9 @@ fn replacement_facts(runs: &[ShellRun<'_>]) -> Vec<ExtractedFact> {
 fn is_usage_error(output: &str) -> bool {
     let output = output.to_lowercase();
     [
-        "command not found",
-        "no module named",
-        "unrecognized option",
-        "unknown option",
-        "no such command",
-        "unexpected argument",
-        "missing script",
-        "is not recognized",
-        "unknown command",
-        "not found: ",
-        "no such file or directory",
+        "command not found", "no module named", "unrecognized option", "unknown option",
+        "no such command", "unexpected argument", "missing script", "is not recognized",
+        "unknown command", "not found: ", "no such file or directory",
         "could not find `cargo.toml`",
     ]
     .iter()

@@ -259,16 +259,12 @@ mod tests {
         let key = || Some(ApiKey::new("k"));
         assert!(Endpoint::new("https://api.example.com/", key()).is_ok());
         for base in [
-            "http://127.0.0.1:8080",
-            "http://localhost:1/v1",
-            "http://[::1]:80",
+            "http://127.0.0.1:8080", "http://localhost:1/v1", "http://[::1]:80",
         ] {
             assert!(Endpoint::new(base, key()).is_ok(), "{base}");
         }
         for base in [
-            "http://api.example.com",
-            "http://localhost.example.com",
-            "http://10.0.0.1",
+            "http://api.example.com", "http://localhost.example.com", "http://10.0.0.1",
         ] {
             assert!(Endpoint::new(base, key()).is_err(), "{base}");
             assert!(Endpoint::new(base, None).is_ok(), "{base}");

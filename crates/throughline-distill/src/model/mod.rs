@@ -154,10 +154,7 @@ impl ModelFailure {
             Self::Status { status, .. } => matches!(status, 408 | 409 | 429 | 500..=599),
             Self::TooLarge(_) | Self::Cancelled => false,
             Self::ProviderError { kind, .. } => [
-                "overloaded_error",
-                "rate_limit_error",
-                "api_error",
-                "server_error",
+                "overloaded_error", "rate_limit_error", "api_error", "server_error",
                 "timeout_error",
             ]
             .contains(&kind.as_str()),

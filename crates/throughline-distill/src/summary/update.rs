@@ -313,9 +313,7 @@ fn store_summary(
             usage: edit.usage,
             duration_ms: u64::try_from(duration).unwrap_or_default(),
             thresholds: [
-                thresholds.first_tokens.0,
-                thresholds.new_tokens.0,
-                thresholds.new_calls,
+                thresholds.first_tokens.0, thresholds.new_tokens.0, thresholds.new_calls,
             ],
         },
     )?;

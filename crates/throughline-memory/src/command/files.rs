@@ -350,15 +350,7 @@ mod tests {
     #[test]
     fn odd_scripts_are_read_to_their_end() {
         for command in [
-            "'",
-            "\"",
-            "<<",
-            "<<EOF",
-            ">",
-            "&>",
-            "\\",
-            "$(",
-            "cat <<A <<B\nx\nA\ny",
+            "'", "\"", "<<", "<<EOF", ">", "&>", "\\", "$(", "cat <<A <<B\nx\nA\ny",
         ] {
             CallFiles::of_command(command);
         }

@@ -17,16 +17,7 @@ const COMMAND_QUESTION_WEIGHT_MAX: f64 = 4.0;
 const COMMAND_TASK_WEIGHT_MAX: f64 = 2.0;
 /// Stems of the words for chores.
 const CHORES: &[&str] = &[
-    "bench",
-    "build",
-    "compil",
-    "deploy",
-    "format",
-    "install",
-    "lint",
-    "migrat",
-    "release",
-    "test",
+    "bench", "build", "compil", "deploy", "format", "install", "lint", "migrat", "release", "test",
     "typecheck",
 ];
 

@@ -27,25 +27,8 @@ const NUMBER_DIGITS_MIN: usize = 3;
 
 /// Words by which people state rules.
 const RULE_WORDS: &[&str] = &[
-    "agreed",
-    "always",
-    "avoid",
-    "chose",
-    "chosen",
-    "decided",
-    "decision",
-    "dont",
-    "forbidden",
-    "instead",
-    "must",
-    "mustnt",
-    "never",
-    "only",
-    "prefer",
-    "rule",
-    "settled",
-    "shouldnt",
-    "stick",
+    "agreed", "always", "avoid", "chose", "chosen", "decided", "decision", "dont", "forbidden",
+    "instead", "must", "mustnt", "never", "only", "prefer", "rule", "settled", "shouldnt", "stick",
 ];
 /// Words of a rule without exceptions, and the size up to which a text is only such a rule.
 const STRICT_WORDS: &[&str] = &["always", "decided", "must", "mustnt", "never"];

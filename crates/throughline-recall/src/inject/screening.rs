@@ -35,16 +35,7 @@ const STATED_SHARE: f64 = 0.5;
 
 /// Parts of the names of tools that read the web or foreign servers.
 const OUTSIDE_TOOLS: &[&str] = &[
-    "web",
-    "fetch",
-    "http",
-    "browser",
-    "browse",
-    "playwright",
-    "url",
-    "mcp",
-    "google",
-    "crawl",
+    "web", "fetch", "http", "browser", "browse", "playwright", "url", "mcp", "google", "crawl",
     "scrape",
 ];
 

@@ -113,16 +113,10 @@ mod tests {
             true,
         );
         check(
-            memory,
-            "fix the flaky test",
-            "I looked at the flaky code",
-            false,
+            memory, "fix the flaky test", "I looked at the flaky code", false,
         );
         check(
-            memory,
-            "run cargo nextest for store",
-            "cargo nextest run -p store",
-            false,
+            memory, "run cargo nextest for store", "cargo nextest run -p store", false,
         );
         check("use pnpm", "install it", "command: pnpm install", true);
     }

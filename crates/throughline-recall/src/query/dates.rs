@@ -10,18 +10,8 @@ use jiff::tz::TimeZone;
 type DayRange = RangeInclusive<u16>;
 
 const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
 ];
 
 /// Scores of a day against a date of the query. They only say how sure a match is; how much it

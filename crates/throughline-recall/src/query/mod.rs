@@ -73,51 +73,12 @@ const ADVICE_PHRASES: &[&[&str]] = &[
 ];
 /// Words that describe the form of an overview instead of its topic; sorted.
 const PHRASING_WORDS: &[&str] = &[
-    "across",
-    "aspect",
-    "aspects",
-    "bring",
-    "brought",
-    "chat",
-    "chats",
-    "comprehensive",
-    "conversation",
-    "conversations",
-    "detailed",
-    "different",
-    "discussed",
-    "discussion",
-    "discussions",
-    "eight",
-    "five",
-    "four",
-    "including",
-    "item",
-    "items",
-    "list",
-    "mention",
-    "mentioned",
-    "nine",
-    "order",
-    "overview",
-    "progressed",
-    "provide",
-    "recap",
-    "related",
-    "seven",
-    "six",
-    "summaries",
-    "summarise",
-    "summarize",
-    "summary",
-    "ten",
-    "three",
-    "throughout",
-    "time",
-    "topics",
-    "two",
-    "various",
-    "walk",
+    "across", "aspect", "aspects", "bring", "brought", "chat", "chats", "comprehensive",
+    "conversation", "conversations", "detailed", "different", "discussed", "discussion",
+    "discussions", "eight", "five", "four", "including", "item", "items", "list", "mention",
+    "mentioned", "nine", "order", "overview", "progressed", "provide", "recap", "related", "seven",
+    "six", "summaries", "summarise", "summarize", "summary", "ten", "three", "throughout", "time",
+    "topics", "two", "various", "walk",
 ];
 
 /// A query with the context it is asked in.
@@ -384,14 +345,7 @@ mod tests {
     #[test]
     fn parsing_never_panics() {
         for text in [
-            "",
-            "\0\0",
-            "\"",
-            "-",
-            "*",
-            "'; DROP TABLE records; --",
-            "🎉 שלום",
-            "NEAR(a b)",
+            "", "\0\0", "\"", "-", "*", "'; DROP TABLE records; --", "🎉 שלום", "NEAR(a b)",
         ] {
             ParsedQuestion::parse(text, Timestamp::UNIX_EPOCH);
         }

@@ -99,13 +99,8 @@ const ANNOUNCEMENT_OPENINGS: &[&[&str]] = &[
 const MEMORY_TOOLS: &[&str] = &["throughline", "memory", "recall", "conversation_search"];
 /// Shell commands that query this memory.
 const MEMORY_COMMANDS: &[&str] = &[
-    "throughline search",
-    "throughline context",
-    "throughline how",
-    "throughline fix",
-    "throughline show",
-    "throughline blame",
-    "throughline facts",
+    "throughline search", "throughline context", "throughline how", "throughline fix",
+    "throughline show", "throughline blame", "throughline facts",
 ];
 
 /// Returns whether a prompt is a question and nothing else, and so contains no information.

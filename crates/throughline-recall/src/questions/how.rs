@@ -142,13 +142,7 @@ fn add_run(
 /// Returns the line of an output that names the error.
 fn error_line(output: &str) -> String {
     let bad = [
-        "error",
-        "failed",
-        "not found",
-        "panicked",
-        "exception",
-        "cannot",
-        "no such",
+        "error", "failed", "not found", "panicked", "exception", "cannot", "no such",
     ];
     let line = output.lines().find(|line| {
         let line = line.to_lowercase();

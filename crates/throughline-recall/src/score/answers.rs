@@ -48,17 +48,9 @@ const CAUSE_WORDS: &[&str] = &[
 ];
 /// Phrases by which an agent says that it found no answer.
 const NO_ANSWER_PHRASES: &[&str] = &[
-    "i don't know",
-    "i do not know",
-    "i couldn't find",
-    "i could not find",
-    "i can't find",
-    "i cannot find",
-    "i have no information",
-    "there is no information",
-    "nothing in memory",
-    "no record of",
-    "not sure",
+    "i don't know", "i do not know", "i couldn't find", "i could not find", "i can't find",
+    "i cannot find", "i have no information", "there is no information", "nothing in memory",
+    "no record of", "not sure",
 ];
 
 /// The question that a record answers.
@@ -114,11 +106,7 @@ pub(crate) fn promote_answers(
                 let target = best_statement.map_or(record.score, |best| best.min(record.score));
                 let is_same_problem = reports_problem && is_same;
                 Some(promote_answer(
-                    records,
-                    hit.at,
-                    answer,
-                    target,
-                    is_same_problem,
+                    records, hit.at, answer, target, is_same_problem,
                 ))
             }
             None if restates => {

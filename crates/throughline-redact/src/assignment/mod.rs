@@ -112,25 +112,9 @@ pub(crate) fn skip_spaces(bytes: &[u8], at: usize) -> usize {
 /// key:`.
 fn is_qualified_key(bytes: &[u8], from: usize) -> bool {
     const QUALIFIERS: &[&[u8]] = &[
-        b"api",
-        b"access",
-        b"secret",
-        b"auth",
-        b"authentication",
-        b"encryption",
-        b"license",
-        b"private",
-        b"account",
-        b"signing",
-        b"master",
-        b"admin",
-        b"service",
-        b"shared",
-        b"app",
-        b"write",
-        b"insert",
-        b"subscription",
-        b"sdk",
+        b"api", b"access", b"secret", b"auth", b"authentication", b"encryption", b"license",
+        b"private", b"account", b"signing", b"master", b"admin", b"service", b"shared", b"app",
+        b"write", b"insert", b"subscription", b"sdk",
     ];
     if from < 2 || bytes[from - 1] != b' ' {
         return false;

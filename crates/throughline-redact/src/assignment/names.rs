@@ -159,16 +159,8 @@ pub(crate) fn classify_name(name: &str) -> Option<NameStrength> {
         return None;
     }
     let glued = [
-        "token",
-        "apikey",
-        "accesskey",
-        "secretkey",
-        "authkey",
-        "credential",
-        "credentials",
-        "cookie",
-        "key",
-        "auth",
+        "token", "apikey", "accesskey", "secretkey", "authkey", "credential", "credentials",
+        "cookie", "key", "auth",
     ];
     if has(IS_TOKEN) || last > 0 && ends_in_key(&split) || is_key_id(&split) || ends(&glued) {
         return Some(NameStrength::Token);
@@ -268,20 +260,12 @@ mod tests {
     #[test]
     fn names_of_secrets() {
         for name in [
-            "password",
-            "DB_PASSWORD",
-            "MYSQLPASS",
-            "clientSecret",
-            "spring.datasource.password",
+            "password", "DB_PASSWORD", "MYSQLPASS", "clientSecret", "spring.datasource.password",
         ] {
             check(name, Some(NameStrength::Password));
         }
         for name in [
-            "GITHUB_TOKEN",
-            "apiKey",
-            "x-api-key",
-            "AWS_ACCESS_KEY_ID",
-            "authorization",
+            "GITHUB_TOKEN", "apiKey", "x-api-key", "AWS_ACCESS_KEY_ID", "authorization",
             "OPENAI_API_KEY_2",
         ] {
             check(name, Some(NameStrength::Token));
@@ -292,16 +276,8 @@ mod tests {
     #[test]
     fn names_of_other_things() {
         for name in [
-            "input_tokens",
-            "primary_key",
-            "author",
-            "public_key",
-            "next_page_token",
-            "tokenizer",
-            "password_field",
-            "api_key_hash",
-            "idempotency_key",
-            "monkey",
+            "input_tokens", "primary_key", "author", "public_key", "next_page_token", "tokenizer",
+            "password_field", "api_key_hash", "idempotency_key", "monkey",
         ] {
             check(name, None);
         }

@@ -36,20 +36,8 @@ pub(crate) fn paired_value_start(text: &str, from: usize, to: usize) -> Option<u
 /// True after `"name": "`, `key="`, `- name: `, `<key>`, `variable "`, `secret set `.
 pub(crate) fn follows_naming_word(before: &[u8]) -> bool {
     const NAMING_WORDS: &[&[u8]] = &[
-        b"name",
-        b"key",
-        b"variable",
-        b"set",
-        b"field",
-        b"id",
-        b"env",
-        b"header",
-        b"label",
-        b"parameter",
-        b"param",
-        b"put",
-        b"add",
-        b"create",
+        b"name", b"key", b"variable", b"set", b"field", b"id", b"env", b"header", b"label",
+        b"parameter", b"param", b"put", b"add", b"create",
     ];
     let gap = before.iter().rev();
     let gap = gap.take_while(|b| b"\"'` \t:=\\>".contains(b)).count();

@@ -22,24 +22,8 @@ pub(crate) fn skip_auth_scheme(text: &str, at: usize) -> usize {
         .take_while(|b| b.is_ascii_alphanumeric() || **b == b'-')
         .count();
     let known = [
-        "bearer",
-        "basic",
-        "token",
-        "apikey",
-        "api-key",
-        "key",
-        "ssws",
-        "bot",
-        "jwt",
-        "negotiate",
-        "ntlm",
-        "oauth",
-        "sso-key",
-        "genie",
-        "genieKey",
-        "access",
-        "splunk",
-        "zoho-oauthtoken",
+        "bearer", "basic", "token", "apikey", "api-key", "key", "ssws", "bot", "jwt", "negotiate",
+        "ntlm", "oauth", "sso-key", "genie", "genieKey", "access", "splunk", "zoho-oauthtoken",
         "bearertoken",
     ];
     let is_scheme = known

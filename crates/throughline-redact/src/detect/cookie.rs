@@ -6,14 +6,7 @@ use crate::scan::{Confidence, Detection};
 use crate::value;
 
 pub(crate) const LITERALS: &[&str] = &[
-    "ookie:",
-    "OOKIE:",
-    "ookie\":",
-    "ookie',",
-    "ookie\",",
-    "-b \"",
-    "-b '",
-    "--cookie ",
+    "ookie:", "OOKIE:", "ookie\":", "ookie',", "ookie\",", "-b \"", "-b '", "--cookie ",
 ];
 
 /// Finds the session values of the header whose name ends at `at`.
@@ -46,18 +39,8 @@ pub(crate) fn find(text: &str, at: usize, progress: &mut ScanProgress, found: &m
                 .map_or(0, |lead| lead.len());
             let secret = &text[value_at + skip..to];
             let harmless = [
-                "csrf",
-                "xsrf",
-                "_ga",
-                "_gid",
-                "_gcl",
-                "utm",
-                "locale",
-                "theme",
-                "consent",
-                "nonce",
-                "experiment",
-                "ab_",
+                "csrf", "xsrf", "_ga", "_gid", "_gcl", "utm", "locale", "theme", "consent",
+                "nonce", "experiment", "ab_",
             ]
             .iter()
             .any(|part| name.contains(part));

@@ -6,14 +6,8 @@ use crate::scan::{Confidence, Detection};
 use crate::value;
 
 pub(crate) const LITERALS: &[&str] = &[
-    "stringData",
-    "kind: Secret\n",
-    "kind: Secret\r",
-    "kind: Secret\\n",
-    "kind\":\"Secret\"",
-    "kind\": \"Secret\"",
-    "kind\\\":\\\"Secret\\\"",
-    "kind\\\": \\\"Secret\\\"",
+    "stringData", "kind: Secret\n", "kind: Secret\r", "kind: Secret\\n", "kind\":\"Secret\"",
+    "kind\": \"Secret\"", "kind\\\":\\\"Secret\\\"", "kind\\\": \\\"Secret\\\"",
 ];
 
 /// How far before and behind the literal a manifest is read.

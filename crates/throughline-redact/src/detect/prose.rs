@@ -59,22 +59,7 @@ fn is_verb(word: &str) -> bool {
 
 /// Signs, and verbs of languages without spaces.
 const JOINS: &[&str] = &[
-    ":",
-    "=",
-    "：",
-    "->",
-    "=>",
-    "→",
-    "是",
-    "为",
-    "為",
-    "设为",
-    "改成",
-    "は",
-    "이",
-    "는",
-    "은",
-    "คือ",
+    ":", "=", "：", "->", "=>", "→", "是", "为", "為", "设为", "改成", "は", "이", "는", "은", "คือ",
 ];
 
 /// Words with a digit that occur in sentences about passwords.
@@ -229,16 +214,7 @@ fn password_at(text: &str, from: usize) -> Option<(usize, usize)> {
     }
     let after = text[start + value.len()..].trim_start_matches([' ', '-']);
     let goes_on = [
-        "encoded",
-        "hashed",
-        "encrypted",
-        "char",
-        "byte",
-        "bit",
-        "digit",
-        "long",
-        "hash",
-        "letters",
+        "encoded", "hashed", "encrypted", "char", "byte", "bit", "digit", "long", "hash", "letters",
     ]
     .iter()
     .any(|word| after.starts_with(word));

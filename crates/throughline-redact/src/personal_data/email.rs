@@ -53,26 +53,10 @@ pub(super) fn is_email(bytes: &[u8], at: usize) -> bool {
             && domain[domain.len() - tail.len()..].eq_ignore_ascii_case(tail.as_bytes())
     };
     let is_documentation = [
-        "example.com",
-        "example.org",
-        "example.net",
-        ".test",
-        ".example",
-        ".invalid",
-        ".local",
-        ".localhost",
-        "noreply.github.com",
-        "users.noreply.github.com",
-        "acme.com",
-        "acme.dev",
-        "foo.com",
-        "bar.com",
-        "domain.com",
-        "email.com",
-        "test.com",
-        "company.com",
-        "googlegroups.com",
-        "gserviceaccount.com",
+        "example.com", "example.org", "example.net", ".test", ".example", ".invalid", ".local",
+        ".localhost", "noreply.github.com", "users.noreply.github.com", "acme.com", "acme.dev",
+        "foo.com", "bar.com", "domain.com", "email.com", "test.com", "company.com",
+        "googlegroups.com", "gserviceaccount.com",
     ]
     .iter()
     .any(|tail| ends(tail));
@@ -92,22 +76,9 @@ fn is_author_line(bytes: &[u8], start: usize) -> bool {
         .count();
     let line = &bytes[start - line..start];
     [
-        "Author",
-        "author",
-        "Commit",
-        "Signed-off-by",
-        "Co-authored-by",
-        "Co-Authored-By",
-        "Reviewed-by",
-        "maintainer",
-        "Maintainer",
-        "Copyright",
-        "copyright",
-        "(c)",
-        "user.email",
-        "Merge:",
-        "Tagger",
-        "ssh-",
+        "Author", "author", "Commit", "Signed-off-by", "Co-authored-by", "Co-Authored-By",
+        "Reviewed-by", "maintainer", "Maintainer", "Copyright", "copyright", "(c)", "user.email",
+        "Merge:", "Tagger", "ssh-",
     ]
     .iter()
     .any(|word| memchr::memmem::find(line, word.as_bytes()).is_some())

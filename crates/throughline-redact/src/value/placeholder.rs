@@ -46,28 +46,9 @@ static WORDS: LazyLock<WordMap> = LazyLock::new(|| {
 
 /// Words so long that a random value does not hold them by chance.
 const LONG_WORDS: &[&str] = &[
-    "placeholder",
-    "changeme",
-    "change_me",
-    "change-me",
-    "redacted",
-    "not_a_real",
-    "not-a-real",
-    "notareal",
-    "goes_here",
-    "goes-here",
-    "secret_here",
-    "my-bot-token",
-    "your_",
-    "your-",
-    "_your",
-    "-your",
-    "replace_",
-    "replace-",
-    "put_",
-    "insert_",
-    "insert-",
-    "undefined",
+    "placeholder", "changeme", "change_me", "change-me", "redacted", "not_a_real", "not-a-real",
+    "notareal", "goes_here", "goes-here", "secret_here", "my-bot-token", "your_", "your-", "_your",
+    "-your", "replace_", "replace-", "put_", "insert_", "insert-", "undefined",
 ];
 /// A value this long was generated, so a long word in it is not part of a password.
 const GENERATED_BYTES_MIN: usize = 20;

@@ -185,10 +185,7 @@ async fn serve_until_stopped(
     if let Some((tcp, port)) = tcp {
         let tcp = HttpListener::Tcp(tcp, port);
         doors.push(tokio::spawn(serve_listener(
-            tcp,
-            routes,
-            plan.limits,
-            stopped,
+            tcp, routes, plan.limits, stopped,
         )));
     }
     running.write(&plan.home)?;

@@ -41,11 +41,7 @@ const NOTES_TOKENS_STEPS: &[u64] = &[2_400, 1_800, 1_200, 800, 400, 200];
 pub(super) fn restore_after_compaction(context: &HookContext<'_>) -> store::Result<HookOutcome> {
     let fence_id = context.fence_id();
     let mut fence = BoundedFence::new(
-        &fence_id,
-        RESTORED_HEADER,
-        context.limit,
-        context.limit.tokens,
-        context.limit.chars,
+        &fence_id, RESTORED_HEADER, context.limit, context.limit.tokens, context.limit.chars,
     );
     let room = context.limit.chars / FACTS_DIVISOR;
     let items = add_standing_facts(context, &fence_id, &mut fence, RepeatPolicy::All, room)?;
@@ -69,11 +65,7 @@ pub(super) fn restore_after_compaction(context: &HookContext<'_>) -> store::Resu
 pub(super) fn preserve_before_compaction(context: &HookContext<'_>) -> store::Result<HookOutcome> {
     let fence_id = context.fence_id();
     let mut fence = BoundedFence::new(
-        &fence_id,
-        PRESERVE_HEADER,
-        context.limit,
-        PRESERVE_TOKENS_MAX,
-        context.limit.chars,
+        &fence_id, PRESERVE_HEADER, context.limit, PRESERVE_TOKENS_MAX, context.limit.chars,
     );
     add_standing_facts(
         context,

@@ -304,11 +304,7 @@ fn answer_prompt(context: &HookContext<'_>) -> store::Result<HookOutcome> {
         AnswerMode::FactsOnly => prompt::recall_facts_only,
     };
     let recalled = recall(
-        context.store,
-        &context.recall,
-        context.request,
-        &context.workspace.workspace,
-        context.now,
+        context.store, &context.recall, context.request, &context.workspace.workspace, context.now,
     )?;
     Ok(match recalled.answer {
         RecallAnswer::Inject(pack) => {

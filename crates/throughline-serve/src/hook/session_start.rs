@@ -30,11 +30,7 @@ pub(super) fn answer_session_start(
     let fence_id = context.fence_id();
     let budget = context.recall.budget;
     let mut fence = BoundedFence::new(
-        &fence_id,
-        HEADER,
-        context.limit,
-        budget.tokens,
-        budget.chars,
+        &fence_id, HEADER, context.limit, budget.tokens, budget.chars,
     );
     let items = add_standing_facts(
         context,

@@ -373,10 +373,7 @@ mod tests {
         check(transport, &[("host", "[::1]:7"), token], None);
         check(transport, &[token], Some(403));
         for host in [
-            "evil.test:7",
-            "127.0.0.1:8",
-            "127.0.0.1",
-            "localhost:7.evil.test",
+            "evil.test:7", "127.0.0.1:8", "127.0.0.1", "localhost:7.evil.test",
         ] {
             check(transport, &[("host", host), token], Some(403));
         }
@@ -385,11 +382,7 @@ mod tests {
         let host = ("host", "127.0.0.1:7");
         check(transport, &[host], Some(401));
         for wrong in [
-            "Bearer wrong",
-            "Bearer",
-            "Basic secret",
-            "secret",
-            "Bearer secret2",
+            "Bearer wrong", "Bearer", "Basic secret", "secret", "Bearer secret2",
         ] {
             check(transport, &[host, ("authorization", wrong)], Some(401));
         }
@@ -399,10 +392,7 @@ mod tests {
             None,
         );
         for origin in [
-            "null",
-            "http://evil.test",
-            "https://127.0.0.1:7",
-            "http://127.0.0.1:8",
+            "null", "http://evil.test", "https://127.0.0.1:7", "http://127.0.0.1:8",
         ] {
             check(transport, &[host, token, ("origin", origin)], Some(403));
         }

@@ -50,10 +50,7 @@ pub fn document_json(mut description: OpenApi) -> String {
     register_problem(&mut description);
     for item in description.paths.paths.values_mut() {
         let operations = [
-            &mut item.get,
-            &mut item.post,
-            &mut item.put,
-            &mut item.delete,
+            &mut item.get, &mut item.post, &mut item.put, &mut item.delete,
         ];
         for operation in operations.into_iter().flatten() {
             for (status, what) in PROBLEM_STATUSES {
@@ -96,17 +93,9 @@ mod tests {
         assert_eq!(described["openapi"], "3.1.0");
         let paths = described["paths"].as_object().unwrap();
         for route in [
-            "/memory/record",
-            "/memory/record/{id}",
-            "/memory/search",
-            "/memory/summarize",
-            "/memory/pin",
-            "/memory/export",
-            "/events",
-            "/sessions",
-            "/sessions/{id}/timeline",
-            "/compact",
-            "/health",
+            "/memory/record", "/memory/record/{id}", "/memory/search", "/memory/summarize",
+            "/memory/pin", "/memory/export", "/events", "/sessions", "/sessions/{id}/timeline",
+            "/compact", "/health",
         ] {
             assert!(paths.contains_key(route), "{route}");
         }

@@ -82,11 +82,7 @@ pub(super) async fn search(
         };
         let now = context.now();
         Ok(requests::search::search(
-            &context.store,
-            &scope,
-            &query,
-            options,
-            now,
+            &context.store, &scope, &query, options, now,
         )?)
     });
     let found = found.await?;

@@ -111,9 +111,7 @@ fn scope_of_folder(
 ) -> Result<AccessScope, RequestError> {
     match folder {
         Some(folder) => Ok(AccessScope::for_folder(
-            &context.store,
-            &context.settings,
-            folder,
+            &context.store, &context.settings, folder,
         )?),
         None => Ok(AccessScope::global_facts_only()),
     }

@@ -168,6 +168,8 @@ fn search_records(
                 limit,
                 ..query.clone()
             },
+            explain: options.explain,
+            rank_sessions: options.rank_sessions,
             home_workspace: scope.workspace().map(|workspace| workspace.key.clone()),
             ..RecallQuery::default()
         };

@@ -8,7 +8,7 @@ use super::KeyId;
 pub enum EncryptionError {
     #[error("{} needs encryption, which this build of Throughline does not have", path.display())]
     NotBuilt { path: PathBuf },
-    #[error("{} is encrypted with key {id}, which is not to be found", path.display())]
+    #[error("{} is encrypted with key {id}, which was not found", path.display())]
     NoKey { path: PathBuf, id: KeyId },
     #[error(
         "{} is encrypted with key {wanted}; the key in {} is {found}",

@@ -177,9 +177,7 @@ impl<'a> Sanitizer<'a> {
             .iter_mut()
             .map(|record| {
                 let seen = session_secrets(
-                    &mut self.secrets_by_session,
-                    &self.load_fingerprints,
-                    &record.session,
+                    &mut self.secrets_by_session, &self.load_fingerprints, &record.session,
                 );
                 let text = std::mem::take(&mut record.content);
                 (
@@ -193,9 +191,7 @@ impl<'a> Sanitizer<'a> {
             .zip(texts)
             .map(|(record, (text, known))| {
                 let seen = session_secrets(
-                    &mut self.secrets_by_session,
-                    &self.load_fingerprints,
-                    &record.session,
+                    &mut self.secrets_by_session, &self.load_fingerprints, &record.session,
                 );
                 let text = if seen.new_values().len() > known {
                     self.redactor.clean_owned(text.into_string(), seen)
@@ -229,9 +225,7 @@ impl<'a> Sanitizer<'a> {
     /// Registers values that must not be stored for a session, wherever it shows them.
     pub fn withhold_values(&mut self, session: &SessionId, values: &[String]) {
         let seen = session_secrets(
-            &mut self.secrets_by_session,
-            &self.load_fingerprints,
-            session,
+            &mut self.secrets_by_session, &self.load_fingerprints, session,
         );
         for value in values {
             self.redactor.add_secret(PRIVATE_FILE, value, seen);
@@ -244,9 +238,7 @@ impl<'a> Sanitizer<'a> {
         let mut known = Vec::with_capacity(records.len());
         for record in &mut records {
             let seen = session_secrets(
-                &mut self.secrets_by_session,
-                &self.load_fingerprints,
-                &record.session,
+                &mut self.secrets_by_session, &self.load_fingerprints, &record.session,
             );
             let content = std::mem::take(&mut record.content);
             let content = self.redactor.clean_owned(content, seen);
@@ -258,9 +250,7 @@ impl<'a> Sanitizer<'a> {
         }
         for (record, known) in records.iter_mut().zip(known) {
             let seen = session_secrets(
-                &mut self.secrets_by_session,
-                &self.load_fingerprints,
-                &record.session,
+                &mut self.secrets_by_session, &self.load_fingerprints, &record.session,
             );
             let mut redact = |text: String| self.redactor.clean_owned(text, seen).into_string();
             record.path = record.path.take().map(&mut redact);
@@ -293,9 +283,7 @@ impl<'a> Sanitizer<'a> {
 
     fn clean_record(&mut self, record: Record, content: CleanString) -> CleanRecord {
         let seen = session_secrets(
-            &mut self.secrets_by_session,
-            &self.load_fingerprints,
-            &record.session,
+            &mut self.secrets_by_session, &self.load_fingerprints, &record.session,
         );
         let redactor = self.redactor;
         let path = record.path.map(|path| redactor.clean_owned(path, seen));
@@ -437,9 +425,7 @@ impl<'a> Sanitizer<'a> {
     ) -> CleanSession {
         let name = self.clean_text(patch.id.as_str());
         let seen = session_secrets(
-            &mut self.secrets_by_session,
-            &self.load_fingerprints,
-            &patch.id,
+            &mut self.secrets_by_session, &self.load_fingerprints, &patch.id,
         );
         let redactor = self.redactor;
         let mut clean = |text: Option<String>| -> Option<CleanString> {

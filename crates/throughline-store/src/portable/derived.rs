@@ -282,12 +282,7 @@ pub(super) fn write_injection(tx: &Transaction<'_>, line: &InjectionLine) -> Res
     for (position, item) in line.items.iter().enumerate() {
         if let (Some(id), Ok(position)) = (bytes(&item.item), i64::try_from(position)) {
             tx.prepare_cached(sql)?.execute(params![
-                injection,
-                position,
-                item.kind,
-                id,
-                item.tokens,
-                item.used
+                injection, position, item.kind, id, item.tokens, item.used
             ])?;
         }
     }

@@ -265,10 +265,7 @@ impl ExportLine {
             }
             Self::Eviction(line) => {
                 for count in [
-                    &mut line.records,
-                    &mut line.prompts,
-                    &mut line.tool_calls,
-                    &mut line.errors,
+                    &mut line.records, &mut line.prompts, &mut line.tool_calls, &mut line.errors,
                     &mut line.lost,
                 ] {
                     clamp.limit(count, COUNT_MAX);
@@ -282,10 +279,7 @@ impl ExportLine {
             Self::Fact(line) => clamp.limit(&mut line.times, COUNT_MAX),
             Self::Call(line) => {
                 for count in [
-                    &mut line.input,
-                    &mut line.output,
-                    &mut line.cache_read,
-                    &mut line.cache_write,
+                    &mut line.input, &mut line.output, &mut line.cache_read, &mut line.cache_write,
                 ] {
                     clamp.limit(count, TOKENS_MAX);
                 }

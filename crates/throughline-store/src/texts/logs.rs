@@ -154,11 +154,7 @@ pub(crate) fn insert(
          VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
     .execute(params![
-        source,
-        generation,
-        piece.offset,
-        piece.size,
-        piece.body.hash
+        source, generation, piece.offset, piece.size, piece.body.hash
     ])?;
     left.iter().try_for_each(|kept| release_text(tx, kept))
 }

@@ -323,12 +323,7 @@ fn write_pack(tx: &Transaction<'_>, pack: &Pack) -> Result<bool> {
              WHERE source = ?1 AND generation = ?2 AND offset = ?3",
         )?
         .execute(params![
-            source,
-            generation,
-            offset,
-            ids[moved.block],
-            moved.start,
-            moved.length
+            source, generation, offset, ids[moved.block], moved.start, moved.length
         ])?;
     }
     let left = pack.records.iter().map(|moved| &moved.old_location);

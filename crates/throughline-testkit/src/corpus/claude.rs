@@ -19,9 +19,7 @@ use super::{Clock, Plan};
 
 const VERSIONS: [&str; 4] = ["2.0.76", "2.1.45", "2.1.114", "2.1.219"];
 const MODELS: [&str; 3] = [
-    "claude-sonnet-4-5-20250929",
-    "claude-opus-4-7",
-    "claude-haiku-4-5-20251001",
+    "claude-sonnet-4-5-20250929", "claude-opus-4-7", "claude-haiku-4-5-20251001",
 ];
 /// The version whose logs are full of progress lines.
 const WITH_PROGRESS: &str = "2.1.45";

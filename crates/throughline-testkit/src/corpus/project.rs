@@ -4,18 +4,8 @@ use super::rng::Rng;
 use super::vocabulary::Vocabulary;
 
 const NAMES: [&str; 12] = [
-    "ledger",
-    "storefront",
-    "parcel-tracker",
-    "mailroom",
-    "atlas_tiles",
-    "nightwatch",
-    "quill.editor",
-    "gatekeeper",
-    "harbor-cli",
-    "weather-desk",
-    "payroll",
-    "dotfiles",
+    "ledger", "storefront", "parcel-tracker", "mailroom", "atlas_tiles", "nightwatch",
+    "quill.editor", "gatekeeper", "harbor-cli", "weather-desk", "payroll", "dotfiles",
 ];
 const FILES: usize = 120;
 

@@ -139,10 +139,7 @@ fn call(rng: &mut Rng, words: &Vocabulary, project: &Project) -> Call {
         }
         7 | 8 => {
             let verb = rng.pick(&[
-                "git log --oneline",
-                "ls -la",
-                "git status",
-                "journalctl -n 40",
+                "git log --oneline", "ls -la", "git status", "journalctl -n 40",
             ]);
             Call {
                 action: Action::Shell {

@@ -8,7 +8,7 @@ use store::{Result, SwapStep};
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
 use crate::output::table::count;
-use crate::output::{Exit, error_with_hint, say};
+use crate::output::{Exit, say};
 
 /// Encrypt the store
 ///
@@ -87,10 +87,7 @@ pub(crate) fn report_conversion(app: &App<'_>, conversion: &Conversion) -> anyho
     match conversion {
         Conversion::Done(converted) => report_converted(converted),
         Conversion::NoStore => {
-            return Err(error_with_hint(
-                format!("there is no store in {}", app.home.display()),
-                "run `throughline ingest` to create it",
-            ));
+            return Err(app.no_store_error());
         }
         Conversion::AlreadyEncrypted => {
             say!("The store is already encrypted; use `throughline rekey` to change the key.");

@@ -145,13 +145,7 @@ fn extract_facts(
 
 fn format_facts(app: &App<'_>, facts: &[Fact]) -> String {
     let head = [
-        "ID",
-        "KIND",
-        "SAID BY",
-        "LAST SAID",
-        "TIMES",
-        "WORKSPACE",
-        "FACT",
+        "ID", "KIND", "SAID BY", "LAST SAID", "TIMES", "WORKSPACE", "FACT",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(facts.iter().map(|fact| {

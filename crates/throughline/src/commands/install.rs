@@ -148,8 +148,7 @@ pub(crate) fn select_agents(
 ) -> anyhow::Result<Vec<&'static Integration>> {
     if named.is_empty() {
         return Ok(install::detect_agents(
-            &app.environment.places,
-            &app.environment.path,
+            &app.environment.places, &app.environment.path,
         ));
     }
     let mut agents = Vec::new();

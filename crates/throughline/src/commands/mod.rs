@@ -196,10 +196,7 @@ impl App<'_> {
     /// nothing can be written.
     pub(crate) fn open_existing(&self) -> anyhow::Result<Store> {
         if !self.has_store() {
-            return Err(error_with_hint(
-                format!("there is no store in {}", self.home.display()),
-                "run `throughline ingest` to create it",
-            ));
+            return Err(self.no_store_error());
         }
         match self.open() {
             Err(error) if is_read_only(&error) => {
@@ -298,7 +295,7 @@ impl App<'_> {
         })
     }
 
-    /// Asks a yes-or-no question in the terminal. Fails if nobody can answer; `instead` is then the
+    /// Asks a yes-or-no question in the terminal. Fails without a terminal; `instead` is then the
     /// hint. `show` prints what the question is about.
     pub(crate) fn confirm(
         &self,
@@ -317,6 +314,14 @@ impl App<'_> {
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
         Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    }
+
+    /// Returns the error of commands that need a store.
+    pub(crate) fn no_store_error(&self) -> anyhow::Error {
+        error_with_hint(
+            format!("there is no store in {}", self.home.display()),
+            "run `throughline ingest` to create it",
+        )
     }
 
     /// Returns whether there is a store. A write-ahead log without its database counts, because a

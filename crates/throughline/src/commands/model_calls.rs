@@ -47,15 +47,7 @@ pub(crate) fn run(
 
 fn print(app: &App<'_>, calls: &[ModelCall]) -> anyhow::Result<()> {
     let head = [
-        "TIME",
-        "FOR",
-        "SESSION",
-        "MODEL",
-        "IN",
-        "OUT",
-        "CACHE READ",
-        "CACHE WRITE",
-        "COST",
+        "TIME", "FOR", "SESSION", "MODEL", "IN", "OUT", "CACHE READ", "CACHE WRITE", "COST",
         "OUTCOME",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];

@@ -76,8 +76,7 @@ pub(crate) fn remember_fact(
     let words = text.split(' ').count();
     if text.is_empty() {
         return Err(error_with_hint(
-            "there is nothing to remember",
-            "give the fact as an argument",
+            "there is nothing to remember", "give the fact as an argument",
         ));
     }
     if words > memory::fact::WORDS_MAX {

@@ -122,16 +122,13 @@ pub(crate) fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
     };
     let scope = AccessScope::unrestricted();
     let now = app.environment.now;
-    let mut found = serve::requests::search::search(&store, &scope, &query, options, now)?;
+    let found = serve::requests::search::search(&store, &scope, &query, options, now)?;
     let exit = if found.is_empty() {
         Exit::NothingFound
     } else {
         Exit::Done
     };
     if args.json {
-        if !args.explain {
-            found.hits.iter_mut().for_each(|hit| hit.parts.clear());
-        }
         print_json(&SearchOutput::from(found))?;
     } else {
         print_results(app, args, &found)?;

@@ -276,10 +276,7 @@ fn new_token(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     } else if app.home.is_dir() {
         daemon::home::rotate_token(&app.home)?;
     } else {
-        return Err(error_with_hint(
-            format!("there is no store in {}", app.home.display()),
-            "run `throughline ingest` to create it",
-        ));
+        return Err(app.no_store_error());
     }
     let path = daemon::home::token_path(&app.home);
     if args.json {

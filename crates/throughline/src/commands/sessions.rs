@@ -88,15 +88,7 @@ fn print_sessions(app: &App<'_>, sessions: &[Session]) -> anyhow::Result<()> {
         return Ok(());
     }
     let head = [
-        "WHEN",
-        "AGENT",
-        "WORKSPACE",
-        "PROMPTS",
-        "CALLS",
-        "TOKENS",
-        "OUTCOME",
-        "SESSION",
-        "TITLE",
+        "WHEN", "AGENT", "WORKSPACE", "PROMPTS", "CALLS", "TOKENS", "OUTCOME", "SESSION", "TITLE",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(sessions.iter().map(|session| session_row(app, session)));

@@ -244,14 +244,7 @@ fn print_groups(
         GroupBy::Agent => "AGENT",
     };
     let head = [
-        first,
-        "IN",
-        "OUT",
-        "CACHE READ",
-        "CACHE WRITE",
-        "REASONING",
-        "REQUESTS",
-        "COST",
+        first, "IN", "OUT", "CACHE READ", "CACHE WRITE", "REASONING", "REQUESTS", "COST",
     ];
     let has_titles = by == GroupBy::Session;
     let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -365,9 +358,7 @@ mod tests {
             GroupBy::Day,
             &india,
             &[
-                "2026-03-02 2 $0.0000",
-                "2026-03-01 1 $0.0000",
-                "unknown 4 $0.0000",
+                "2026-03-02 2 $0.0000", "2026-03-01 1 $0.0000", "unknown 4 $0.0000",
             ],
         );
         check(

@@ -134,11 +134,8 @@ mod tests {
             assert!(runs_our_hook(ours), "{ours}");
         }
         for other in [
-            "throughline search hook",
-            "throughline-hook",
-            "mythroughline hook",
-            "echo throughline hook",
-            "",
+            "throughline search hook", "throughline-hook", "mythroughline hook",
+            "echo throughline hook", "",
         ] {
             assert!(!runs_our_hook(other), "{other}");
         }

@@ -94,27 +94,12 @@ mod tests {
 
     /// The hook events that both Claude Code and Codex CLI know.
     const SHARED: &[&str] = &[
-        "SessionStart",
-        "UserPromptSubmit",
-        "PreToolUse",
-        "PostToolUse",
-        "PermissionRequest",
-        "PreCompact",
-        "PostCompact",
-        "SubagentStart",
-        "SubagentStop",
-        "Stop",
-        "SessionEnd",
+        "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest",
+        "PreCompact", "PostCompact", "SubagentStart", "SubagentStop", "Stop", "SessionEnd",
     ];
     const GEMINI: &[&str] = &[
-        "SessionStart",
-        "SessionEnd",
-        "BeforeAgent",
-        "AfterAgent",
-        "BeforeTool",
-        "AfterTool",
-        "PreCompress",
-        "Notification",
+        "SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool",
+        "PreCompress", "Notification",
     ];
 
     #[test]

@@ -72,38 +72,21 @@ fn search_finds() {
     assert_snapshot!(
         "search_filters",
         env.run(&[
-            "search",
-            "threshold",
-            "--agent",
-            "claude",
-            "--type",
-            "prompt",
-            "-decide"
+            "search", "threshold", "--agent", "claude", "--type", "prompt", "-decide"
         ])
         .shown()
     );
     assert_snapshot!(
         "search_path",
         env.run(&[
-            "search",
-            "threshold",
-            "--path",
-            "test_*.py",
-            "--type",
-            "artifact"
+            "search", "threshold", "--path", "test_*.py", "--type", "artifact"
         ])
         .shown()
     );
     assert_snapshot!(
         "search_some_words",
         env.run(&[
-            "search",
-            "threshold",
-            "zeppelin",
-            "-n",
-            "1",
-            "--agent",
-            "grok"
+            "search", "threshold", "zeppelin", "-n", "1", "--agent", "grok"
         ])
         .shown()
     );
@@ -121,17 +104,8 @@ fn search_finds() {
 fn search_takes_any_text() {
     let env = TestEnv::with_samples();
     let hostile = [
-        r#"" OR NEAR( * : ^ -"#,
-        "'); DROP TABLE records; --",
-        "what's wrong?",
-        "src/main.rs:42",
-        "C++",
-        "50%",
-        "@nasa",
-        "\"unterminated",
-        "retry OR",
-        "scope:w1",
-        "a\u{202e}b 🧪 \u{0}x",
+        r#"" OR NEAR( * : ^ -"#, "'); DROP TABLE records; --", "what's wrong?", "src/main.rs:42",
+        "C++", "50%", "@nasa", "\"unterminated", "retry OR", "scope:w1", "a\u{202e}b 🧪 \u{0}x",
     ];
     for text in hostile {
         let text = text.replace('\0', " ");

@@ -189,13 +189,7 @@ fn injections_are_listed_and_judged() {
     assert_eq!(env.run(&["injections"]).code, Some(1));
     let asked = "Where does the reorder threshold come from, config.toml or code?";
     let ran = env.run(&[
-        "context",
-        asked,
-        "--workspace",
-        PROJ,
-        "--session",
-        "young",
-        "--record",
+        "context", asked, "--workspace", PROJ, "--session", "young", "--record",
     ]);
     let id = id_in(&ran.stderr);
     assert_snapshot!("feedback", env.run(&["feedback", &id[..6], "good"]).shown());

@@ -34,10 +34,7 @@ impl Machine {
         };
         let claude_log = [
             claude(
-                "11111111-aaaa",
-                "u1",
-                "user",
-                "where does the zorblaxine go",
+                "11111111-aaaa", "u1", "user", "where does the zorblaxine go",
             ),
             claude(
                 "11111111-aaaa",
@@ -198,11 +195,7 @@ fn a_session_goes_and_stays_away() {
         .run(&["forget", "claude:11111111", "33333333", "--yes"]);
     assert_snapshot!("forget_session", ran.shown());
     let words = [
-        "zorblaxine",
-        "quivertine",
-        "mistfjord",
-        "kelpwright",
-        "driftmoor",
+        "zorblaxine", "quivertine", "mistfjord", "kelpwright", "driftmoor",
     ];
     let log = machine
         .logs()

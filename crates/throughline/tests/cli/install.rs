@@ -612,10 +612,7 @@ fn the_plugin_of_opencode_puts_what_it_is_told_where_the_model_sees_it() {
     assert_eq!(
         events,
         [
-            "chat.message",
-            "system.transform",
-            "session.compacting",
-            "event"
+            "chat.message", "system.transform", "session.compacting", "event"
         ]
     );
 }
@@ -636,10 +633,7 @@ fn where_no_agent_is_json_is_printed_all_the_same() {
 fn the_plugin_of_opencode_is_silent_when_something_is_wrong() {
     let silent = serde_json::json!({"parts": ["why?"], "system": ["base"], "context": []});
     for script in [
-        "exit 3",
-        "echo no JSON",
-        "exec sleep 60",
-        "echo '{\"context\":null}'",
+        "exit 3", "echo no JSON", "exec sleep 60", "echo '{\"context\":null}'",
     ] {
         let Some(said) = shim(&TestEnv::new(), script) else {
             return testkit::skip::skip("node", "there is no Node");

@@ -359,12 +359,7 @@ fn bad_calls_get_a_clear_answer() {
     let params = json!({ "name": "memory_drop", "arguments": {} });
     assert_eq!(agent.ask("tools/call", params)["error"]["code"], -32602);
     let hostile = [
-        "\"",
-        "* OR (",
-        "-",
-        "\u{0}",
-        "NEAR(a b)",
-        "𝕏'; DROP TABLE records;--",
+        "\"", "* OR (", "-", "\u{0}", "NEAR(a b)", "𝕏'; DROP TABLE records;--",
     ];
     for query in hostile {
         let found = agent.call("memory_search", &json!({ "query": query }));

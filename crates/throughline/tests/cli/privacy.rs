@@ -148,10 +148,7 @@ fn a_denied_workspace_is_neither_read_nor_imported_nor_stated() {
     assert_eq!(imported["records"], 0, "{imported}");
     let stated = run(
         &[
-            "remember",
-            "the tide turns",
-            "--workspace",
-            "/nowhere/hushhush",
+            "remember", "the tide turns", "--workspace", "/nowhere/hushhush",
         ],
         b"",
     );
@@ -163,12 +160,7 @@ fn a_denied_workspace_is_neither_read_nor_imported_nor_stated() {
     );
     // Sessions that were captured before can be found and forgotten.
     let args = [
-        "--config",
-        &config,
-        "forget",
-        "--workspace",
-        "hushhush",
-        "--yes",
+        "--config", &config, "forget", "--workspace", "hushhush", "--yes",
     ];
     let forgotten = env.run(&args);
     assert_eq!(forgotten.code, Some(0), "{}", forgotten.shown());

@@ -62,25 +62,12 @@ const SAME_LINES: &[&str] = &[
 
 /// Commands that show progress, ask a question or name temporary files in a terminal.
 const OTHER_LINES: &[&str] = &[
-    "up --sample",
-    "ingest",
-    "install --dry-run",
-    "uninstall",
-    "doctor",
-    "forget --query threshold",
-    "export",
-    "backup memory.backup",
-    "redact",
-    "mcp",
-    "hook",
-    "watch",
+    "up --sample", "ingest", "install --dry-run", "uninstall", "doctor",
+    "forget --query threshold", "export", "backup memory.backup", "redact", "mcp", "hook", "watch",
     // The help of commands is wrapped at the width of the terminal.
-    "--help",
-    "nosuchcommand",
+    "--help", "nosuchcommand",
     // The id of a fact depends on its workspace, which differs between the homes.
-    "prefer Use_tabs",
-    "remember The_port_is_8123",
-    "pin The_port_is_8123",
+    "prefer Use_tabs", "remember The_port_is_8123", "pin The_port_is_8123",
 ];
 
 fn cases() -> impl Iterator<Item = Case> {

@@ -21,17 +21,8 @@ fn usage_by_everything() {
     assert_snapshot!(
         "usage_filters",
         env.run(&[
-            "usage",
-            "--by",
-            "session",
-            "--agent",
-            "codex",
-            "--since",
-            "2026-11-15",
-            "--until",
-            "2026-11-15T18:41",
-            "--workspace",
-            "proj"
+            "usage", "--by", "session", "--agent", "codex", "--since", "2026-11-15", "--until",
+            "2026-11-15T18:41", "--workspace", "proj"
         ])
         .shown()
     );

@@ -98,13 +98,8 @@ impl LineClassifier {
 
 /// The beginnings of Aider's output that may directly follow the model's text.
 const HEADS: &[&str] = &[
-    "Added ",
-    "Applied edit to ",
-    "Commit ",
-    "Creating empty file ",
-    "Did not apply edit to ",
-    "Skipping edits to ",
-    "Tokens: ",
+    "Added ", "Applied edit to ", "Commit ", "Creating empty file ", "Did not apply edit to ",
+    "Skipping edits to ", "Tokens: ",
 ];
 
 /// Returns the start time if this line is the header of a run.

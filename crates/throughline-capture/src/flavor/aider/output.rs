@@ -65,16 +65,8 @@ impl AiderOutput {
 
 /// The beginnings of lines that Aider prints about itself.
 const NOISE: &[&str] = &[
-    "Aider v",
-    "Git repo: ",
-    "Main model: ",
-    "Models: ",
-    "Repo-map: ",
-    "Use /help <question>",
-    "Weak model: ",
-    "You can use /undo to revert",
-    "^C",
-    "https://aider.chat/",
+    "Aider v", "Git repo: ", "Main model: ", "Models: ", "Repo-map: ", "Use /help <question>",
+    "Weak model: ", "You can use /undo to revert", "^C", "https://aider.chat/",
 ];
 
 /// Reads `Tokens: 12k sent, 3.1k cache hit, 1,024 received. Cost: $0.02 message, $0.10 session.`

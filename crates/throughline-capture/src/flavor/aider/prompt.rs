@@ -58,21 +58,8 @@ const REFLECTION_PREFIXES: &[&str] = &[
 
 /// Commands whose arguments are names of files and models.
 const FILE_COMMANDS: &[&str] = &[
-    "add",
-    "chat-mode",
-    "drop",
-    "editor-model",
-    "load",
-    "ls",
-    "map-tokens",
-    "model",
-    "models",
-    "read-only",
-    "reasoning-effort",
-    "save",
-    "set",
-    "think-tokens",
-    "weak-model",
+    "add", "chat-mode", "drop", "editor-model", "load", "ls", "map-tokens", "model", "models",
+    "read-only", "reasoning-effort", "save", "set", "think-tokens", "weak-model",
 ];
 
 fn is_failed_match(text: &str) -> bool {

@@ -68,11 +68,7 @@ fn only_threads_are_claimed() {
     let claim = |relative: &str| AMP.claim(Path::new("/x"), Path::new(relative));
     assert_eq!(claim("threads/T-019c.json"), Some(SourceFormat::Document));
     for other in [
-        "T-.json",
-        "T-a.json.tmp",
-        "history.jsonl",
-        "T-a b.json",
-        "session.json",
+        "T-.json", "T-a.json.tmp", "history.jsonl", "T-a b.json", "session.json",
     ] {
         assert_eq!(claim(other), None, "{other}");
     }

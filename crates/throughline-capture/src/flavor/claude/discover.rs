@@ -46,16 +46,8 @@ fn projects_folder(home: &Path) -> PathBuf {
 
 /// Folders of Claude Code's home, or of a session, that contain no logs.
 const NOT_LOGS: &[&str] = &[
-    "backups",
-    "cache",
-    "debug",
-    "file-history",
-    "plugins",
-    "shell-snapshots",
-    "tasks",
-    "telemetry",
-    "todos",
-    "tool-results",
+    "backups", "cache", "debug", "file-history", "plugins", "shell-snapshots", "tasks",
+    "telemetry", "todos", "tool-results",
 ];
 
 /// Returns how to read a file, by its path alone.

@@ -220,19 +220,7 @@ fn is_automated(record: &Record<'_>) -> bool {
 /// Types of records that are not part of the conversation: settings, snapshots, copies,
 /// bookkeeping.
 const IGNORED_KINDS: &[&str] = &[
-    "agent-name",
-    "atis-latch",
-    "bridge-session",
-    "cost-state",
-    "file-history-snapshot",
-    "frame-link",
-    "mode",
-    "permission-mode",
-    "pr-link",
-    "progress",
-    "relocated",
-    "result",
-    "started",
-    "tools-used",
-    "worktree-state",
+    "agent-name", "atis-latch", "bridge-session", "cost-state", "file-history-snapshot",
+    "frame-link", "mode", "permission-mode", "pr-link", "progress", "relocated", "result",
+    "started", "tools-used", "worktree-state",
 ];

@@ -61,13 +61,8 @@ const HARNESS_PREFIXES: &[&str] = &[
 
 /// Tags that Claude Code puts around or into a person's words.
 const ENVELOPES: &[&str] = &[
-    "system-reminder",
-    "ide_opened_file",
-    "ide_selection",
-    "ide_diagnostics",
-    "user-prompt-submit-hook",
-    "session-start-hook",
-    "local-command-caveat",
+    "system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics",
+    "user-prompt-submit-hook", "session-start-hook", "local-command-caveat",
 ];
 
 /// Returns the text without Claude Code's tags. An unclosed tag is left alone: the person may be

@@ -66,10 +66,7 @@ fn structured_patch(raw: Option<&RawValue>) -> String {
     let mut diff = String::new();
     for hunk in &hunks {
         let [old_start, old_lines, new_start, new_lines] = [
-            hunk.old_start,
-            hunk.old_lines,
-            hunk.new_start,
-            hunk.new_lines,
+            hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines,
         ]
         .map(Number::count);
         let separator = if diff.is_empty() { "" } else { "\n" };
@@ -178,10 +175,7 @@ mod tests {
             "None",
         );
         check(
-            "Exit code 127\nsh: x",
-            true,
-            r#""Error: Exit code 127""#,
-            "Some(127)",
+            "Exit code 127\nsh: x", true, r#""Error: Exit code 127""#, "Some(127)",
         );
         check("ok", false, r#"{"exitCode":0,"stdout":""}"#, "Some(0)");
     }

@@ -160,13 +160,8 @@ impl ClaudeLogReader {
 
 /// Subtypes of system notes that are not part of the conversation.
 const IGNORED_SUBTYPES: &[&str] = &[
-    "",
-    "away_summary",
-    "bridge_status",
-    "microcompact_boundary",
-    "session_start",
-    "stop_hook_summary",
-    "turn_duration",
+    "", "away_summary", "bridge_status", "microcompact_boundary", "session_start",
+    "stop_hook_summary", "turn_duration",
 ];
 
 /// Returns the message of an API error, however deep it is nested.

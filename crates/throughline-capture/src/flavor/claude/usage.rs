@@ -93,11 +93,7 @@ mod tests {
     fn check(json: &str, expected: [u64; 5]) {
         let usage = parse_usage(&serde_json::from_str(json).unwrap());
         let found = [
-            usage.input,
-            usage.output,
-            usage.cache_read,
-            usage.cache_write,
-            usage.reasoning,
+            usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning,
         ];
         assert_eq!(found, expected, "{json}");
     }

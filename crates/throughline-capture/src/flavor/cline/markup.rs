@@ -5,32 +5,12 @@ use serde_json::{Map, Value};
 
 /// The tools that a model calls with tags.
 const TOOLS: [&str; 26] = [
-    "access_mcp_resource",
-    "apply_diff",
-    "ask_followup_question",
-    "attempt_completion",
-    "browser_action",
-    "codebase_search",
-    "condense",
-    "edit_file",
-    "execute_command",
-    "fetch_instructions",
-    "insert_content",
-    "list_code_definition_names",
-    "list_files",
-    "load_mcp_documentation",
-    "new_rule",
-    "new_task",
-    "plan_mode_respond",
-    "read_file",
-    "replace_in_file",
-    "run_slash_command",
-    "search_and_replace",
-    "search_files",
-    "switch_mode",
-    "update_todo_list",
-    "use_mcp_tool",
-    "write_to_file",
+    "access_mcp_resource", "apply_diff", "ask_followup_question", "attempt_completion",
+    "browser_action", "codebase_search", "condense", "edit_file", "execute_command",
+    "fetch_instructions", "insert_content", "list_code_definition_names", "list_files",
+    "load_mcp_documentation", "new_rule", "new_task", "plan_mode_respond", "read_file",
+    "replace_in_file", "run_slash_command", "search_and_replace", "search_files", "switch_mode",
+    "update_todo_list", "use_mcp_tool", "write_to_file",
 ];
 
 /// A part of a model's text.
@@ -151,10 +131,7 @@ pub(crate) fn classify_user_text(text: &str) -> UserMarkup<'_> {
         };
     }
     let programs = [
-        "<environment_details>",
-        "[ERROR]",
-        "[TASK RESUMPTION]",
-        "<explicit_instructions",
+        "<environment_details>", "[ERROR]", "[TASK RESUMPTION]", "<explicit_instructions",
     ];
     if text.is_empty() || programs.iter().any(|mark| text.starts_with(mark)) {
         return UserMarkup::FromProgram;

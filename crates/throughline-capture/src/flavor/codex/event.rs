@@ -239,20 +239,7 @@ const IGNORED_EVENTS: &[&str] = &[
 
 /// Completed items that repeat response items.
 const IGNORED_ITEMS: &[&str] = &[
-    "AgentMessage",
-    "CollabAgentToolCall",
-    "ContextCompaction",
-    "DynamicToolCall",
-    "EnteredReviewMode",
-    "ExitedReviewMode",
-    "Extension",
-    "HookPrompt",
-    "ImageGeneration",
-    "ImageView",
-    "Plan",
-    "Reasoning",
-    "Sleep",
-    "SubAgentActivity",
-    "UserMessage",
-    "WebSearch",
+    "AgentMessage", "CollabAgentToolCall", "ContextCompaction", "DynamicToolCall",
+    "EnteredReviewMode", "ExitedReviewMode", "Extension", "HookPrompt", "ImageGeneration",
+    "ImageView", "Plan", "Reasoning", "Sleep", "SubAgentActivity", "UserMessage", "WebSearch",
 ];

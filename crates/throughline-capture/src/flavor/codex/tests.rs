@@ -165,13 +165,8 @@ fn subagent() {
 #[test]
 fn invented_logs() {
     let names = [
-        "codex_050_legacy",
-        "codex_051_usage",
-        "codex_052_raw",
-        "codex_053_rate_limit",
-        "agent-sessions-large",
-        "agent-sessions-schema_drift",
-        "agent-sessions-small",
+        "codex_050_legacy", "codex_051_usage", "codex_052_raw", "codex_053_rate_limit",
+        "agent-sessions-large", "agent-sessions-schema_drift", "agent-sessions-small",
     ];
     let all = names.map(|name| format!("== {name}\n{}", shown(&format!("synthetic/{name}.jsonl"))));
     assert_snapshot!(all.concat());

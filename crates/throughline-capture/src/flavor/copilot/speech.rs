@@ -74,9 +74,7 @@ fn origin(message: &UserMessage, event: &Event<'_>) -> Origin {
         .is_some_and(|source| source != "user");
     let text = message.content.trim_start();
     let envelope = [
-        "<skill-context",
-        "<system_notification>",
-        "<system_reminder>",
+        "<skill-context", "<system_notification>", "<system_reminder>",
     ];
     let is_envelope = envelope.iter().any(|begin| text.starts_with(begin));
     let by_model = message.parent_tool_call_id.is_some() || event.agent.is_some();

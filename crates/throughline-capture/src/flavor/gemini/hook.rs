@@ -11,14 +11,8 @@ use crate::hook::{
 pub(crate) struct GeminiHooks;
 
 const NAMES: &[&str] = &[
-    "BeforeAgent",
-    "AfterAgent",
-    "BeforeModel",
-    "AfterModel",
-    "BeforeToolSelection",
-    "BeforeTool",
-    "AfterTool",
-    "PreCompress",
+    "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel", "BeforeToolSelection", "BeforeTool",
+    "AfterTool", "PreCompress",
 ];
 
 impl Dialect for GeminiHooks {

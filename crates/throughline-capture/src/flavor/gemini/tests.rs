@@ -65,10 +65,7 @@ fn documents() {
 #[test]
 fn other_shapes() {
     let files = [
-        "jsonl_v040.jsonl",
-        "large.json",
-        "schema_drift.json",
-        "small.json",
+        "jsonl_v040.jsonl", "large.json", "schema_drift.json", "small.json",
     ];
     let shown = files.map(|file| show_output(&read("stage0", &format!("session-{file}"))));
     assert_snapshot!(shown.join("\n"));

@@ -81,20 +81,9 @@ fn emit_session(
     out: &mut ParseOutput,
 ) -> store::Result<Origin> {
     let columns = [
-        "name",
-        "description",
-        "user_set_name",
-        "session_type",
-        "working_dir",
-        "created_at",
-        "updated_at",
-        "model_config_json",
-        "parent_session_id",
-        "accumulated_input_tokens",
-        "accumulated_output_tokens",
-        "input_tokens",
-        "output_tokens",
-        "accumulated_cost",
+        "name", "description", "user_set_name", "session_type", "working_dir", "created_at",
+        "updated_at", "model_config_json", "parent_session_id", "accumulated_input_tokens",
+        "accumulated_output_tokens", "input_tokens", "output_tokens", "accumulated_cost",
     ];
     let sql = rows::select_columns(database, "sessions", &columns)? + " WHERE id = ?1";
     let session = SessionId::of(Flavor::Goose, id);
@@ -196,11 +185,7 @@ fn emit_messages(
     out: &mut ParseOutput,
 ) -> store::Result<()> {
     let columns = [
-        "id",
-        "role",
-        "content_json",
-        "created_timestamp",
-        "metadata_json",
+        "id", "role", "content_json", "created_timestamp", "metadata_json",
     ];
     let sql = rows::select_columns(database, "messages", &columns)?
         + " WHERE session_id = ?1 ORDER BY id";

@@ -8,18 +8,9 @@ const INTERJECTION: &str = "interjection";
 
 /// The beginnings of Grok's own texts that have no reason.
 const HARNESS_PREFIXES: &[&str] = &[
-    "<user_info>",
-    "<system-reminder>",
-    "<system_reminder>",
-    "<rules>",
-    "<project_instructions",
-    "<project_layout",
-    "<git_status",
-    "<background_context",
-    "<task-notification",
-    "<task_notification",
-    "<subagent",
-    "<monitor",
+    "<user_info>", "<system-reminder>", "<system_reminder>", "<rules>", "<project_instructions",
+    "<project_layout", "<git_status", "<background_context", "<task-notification",
+    "<task_notification", "<subagent", "<monitor",
 ];
 
 const QUERY: &str = "<user_query>";

@@ -321,10 +321,7 @@ impl KimiLogReader {
         }
         let when = at.time.map_or(0, Timestamp::as_millisecond);
         let counted = [
-            usage.input,
-            usage.cache_read,
-            usage.cache_write,
-            usage.output,
+            usage.input, usage.cache_read, usage.cache_write, usage.output,
         ];
         let counted = counted.map(|tokens| tokens.to_string()).join("+");
         out.push(LogEntry::Usage(UsageEntry {
@@ -372,26 +369,9 @@ impl KimiLogReader {
 
 /// Prefixes of the kinds that are not part of the conversation.
 const IGNORED_PREFIXES: &[&str] = &[
-    "metadata",
-    "forked",
-    "context.clear",
-    "context.undo",
-    "full_compaction.",
-    "goal.",
-    "llm.",
-    "mcp.",
-    "micro_compaction.",
-    "permission.set_mode",
-    "plan",
-    "plugin.",
-    "runtime.",
-    "skill.",
-    "swarm_mode.",
-    "task.",
-    "token_counting.",
-    "tools.",
-    "turn.cancel",
-    "turn.ended",
+    "metadata", "forked", "context.clear", "context.undo", "full_compaction.", "goal.", "llm.",
+    "mcp.", "micro_compaction.", "permission.set_mode", "plan", "plugin.", "runtime.", "skill.",
+    "swarm_mode.", "task.", "token_counting.", "tools.", "turn.cancel", "turn.ended",
 ];
 
 /// Returns a part of an answer as a block, unless it is empty.

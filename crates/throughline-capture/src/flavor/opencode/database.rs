@@ -155,15 +155,8 @@ impl OpencodeDatabaseReader<'_> {
     /// Emits a session and says whether it is a subagent's, whose prompts a model writes.
     fn emit_session(&mut self, id: &str) -> store::Result<bool> {
         let columns = [
-            "id",
-            "parent_id",
-            "directory",
-            "title",
-            "version",
-            "permission",
-            "model",
-            "time_created",
-            "time_updated",
+            "id", "parent_id", "directory", "title", "version", "permission", "model",
+            "time_created", "time_updated",
         ];
         let sql = rows::select_columns(self.database, "session", &columns)? + " WHERE id = ?1";
         let mut patch = None;

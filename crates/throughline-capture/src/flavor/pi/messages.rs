@@ -246,10 +246,7 @@ fn usage_entry(
     let asked = message.timestamp.0.map_or(0, Timestamp::as_millisecond);
     let model = message.model.as_str();
     let counted = [
-        usage.input,
-        usage.cache_read,
-        usage.cache_write,
-        usage.output,
+        usage.input, usage.cache_read, usage.cache_write, usage.output,
     ];
     let counted = counted.map(|tokens| tokens.to_string()).join("+");
     Some(UsageEntry {

@@ -16,28 +16,11 @@ const TITLE_CHARS_MAX: usize = 200;
 
 /// Kinds of system records without content, or with content that another record repeats.
 const IGNORED_KINDS: &[&str] = &[
-    "agent_bootstrap",
-    "agent_retry",
-    "agent_session_ready",
-    "at_command",
-    "attribution_snapshot",
-    "branch_checkpoint",
-    "file_history_snapshot",
-    "goal_runtime",
-    "goal_state",
-    "goal_turn_end",
-    "omni_recall",
-    "realtime_message",
-    "session_approval_mode",
-    "session_artifact_event",
-    "session_artifact_snapshot",
-    "session_execution_engine",
-    "session_notes",
-    "session_source",
-    "session_sources_snapshot",
-    "slash_command",
-    "turn_result",
-    "ui_telemetry",
+    "agent_bootstrap", "agent_retry", "agent_session_ready", "at_command", "attribution_snapshot",
+    "branch_checkpoint", "file_history_snapshot", "goal_runtime", "goal_state", "goal_turn_end",
+    "omni_recall", "realtime_message", "session_approval_mode", "session_artifact_event",
+    "session_artifact_snapshot", "session_execution_engine", "session_notes", "session_source",
+    "session_sources_snapshot", "slash_command", "turn_result", "ui_telemetry",
     "user_text_elements",
 ];
 

@@ -96,62 +96,16 @@ impl<'a> Sentence<'a> {
 
 /// Words of reports: what is broken, slow or done at the moment.
 const TROUBLE: &[&str] = &[
-    "fail",
-    "fails",
-    "failed",
-    "failing",
-    "broken",
-    "breaks",
-    "broke",
-    "crash",
-    "crashes",
-    "crashed",
-    "slow",
-    "down",
-    "red",
-    "green",
-    "wrong",
-    "missing",
-    "behind",
-    "reported",
-    "timeout",
-    "timeouts",
-    "flaky",
-    "stuck",
-    "hangs",
-    "works",
-    "worked",
-    "pass",
-    "passes",
-    "passed",
-    "welcome",
-    "restarted",
-    "tired",
-    "forever",
-    "bug",
-    "bugs",
-    "error:",
-    "typo",
-    "tight",
+    "fail", "fails", "failed", "failing", "broken", "breaks", "broke", "crash", "crashes",
+    "crashed", "slow", "down", "red", "green", "wrong", "missing", "behind", "reported", "timeout",
+    "timeouts", "flaky", "stuck", "hangs", "works", "worked", "pass", "passes", "passed",
+    "welcome", "restarted", "tired", "forever", "bug", "bugs", "error:", "typo", "tight",
 ];
 
 /// Words that are no subject of a rule.
 const PERSONS: &[&str] = &[
-    "it",
-    "he",
-    "she",
-    "they",
-    "you",
-    "somebody",
-    "someone",
-    "everybody",
-    "everyone",
-    "nobody",
-    "that",
-    "this",
-    "there",
-    "which",
-    "who",
+    "it", "he", "she", "they", "you", "somebody", "someone", "everybody", "everyone", "nobody",
+    "that", "this", "there", "which", "who",
 ];
 
 /// Words after "always" or "never" that tell a story instead of giving a rule.
@@ -165,65 +119,20 @@ const NARRATION: &[&str] = &[
 /// "We decided to …", "let's go with …", "we switched to …".
 fn is_decision(sentence: &Sentence<'_>) -> bool {
     let chosen = sentence.after(&[
-        "let's go with ",
-        "lets go with ",
-        "let us go with ",
-        "we decided to ",
-        "we decided on ",
-        "we decided that ",
-        "we decided against ",
-        "we've decided to ",
-        "we've decided on ",
-        "we've decided against ",
-        "we have decided ",
-        "i decided to ",
-        "i've decided to ",
-        "we agreed to ",
-        "we agreed on ",
-        "we agreed that ",
-        "decision: ",
-        "decided: ",
-        "agreed: ",
-        "going with ",
-        "we are going with ",
-        "we're going with ",
-        "we will go with ",
-        "we'll go with ",
-        "we settled on ",
-        "we are sticking with ",
-        "we're sticking with ",
-        "we are sticking to ",
-        "we're sticking to ",
-        "we've chosen ",
-        "we have chosen ",
-        "we've settled on ",
-        "we've agreed ",
-        "the plan is to ",
-        "we went with ",
-        "we abandoned ",
-        "we gave up on ",
-        "we'll keep ",
-        "we will keep ",
-        "we chose ",
-        "we picked ",
-        "we opted for ",
-        "we switched to ",
-        "we switched from ",
-        "we are switching to ",
-        "we're switching to ",
-        "we migrated to ",
-        "we are migrating to ",
-        "we're migrating to ",
-        "we are moving to ",
-        "we're moving to ",
-        "we dropped support ",
-        "we are dropping ",
-        "we're dropping ",
-        "we won't support ",
-        "we will not support ",
-        "we are not going to support ",
-        "we're not going to support ",
-        "we will use ",
+        "let's go with ", "lets go with ", "let us go with ", "we decided to ", "we decided on ",
+        "we decided that ", "we decided against ", "we've decided to ", "we've decided on ",
+        "we've decided against ", "we have decided ", "i decided to ", "i've decided to ",
+        "we agreed to ", "we agreed on ", "we agreed that ", "decision: ", "decided: ", "agreed: ",
+        "going with ", "we are going with ", "we're going with ", "we will go with ",
+        "we'll go with ", "we settled on ", "we are sticking with ", "we're sticking with ",
+        "we are sticking to ", "we're sticking to ", "we've chosen ", "we have chosen ",
+        "we've settled on ", "we've agreed ", "the plan is to ", "we went with ", "we abandoned ",
+        "we gave up on ", "we'll keep ", "we will keep ", "we chose ", "we picked ",
+        "we opted for ", "we switched to ", "we switched from ", "we are switching to ",
+        "we're switching to ", "we migrated to ", "we are migrating to ", "we're migrating to ",
+        "we are moving to ", "we're moving to ", "we dropped support ", "we are dropping ",
+        "we're dropping ", "we won't support ", "we will not support ",
+        "we are not going to support ", "we're not going to support ", "we will use ",
         "we'll use ",
     ]);
     if let Some(chosen) = chosen {
@@ -245,16 +154,8 @@ fn is_decision(sentence: &Sentence<'_>) -> bool {
 /// "From now on …", "as a rule …", "by default …".
 fn is_announced_rule(sentence: &Sentence<'_>) -> bool {
     let introduced = sentence.after(&[
-        "from now on",
-        "going forward",
-        "in future",
-        "in the future",
-        "as a rule",
-        "in general",
-        "generally",
-        "by default",
-        "at all times",
-        "my preference is ",
+        "from now on", "going forward", "in future", "in the future", "as a rule", "in general",
+        "generally", "by default", "at all times", "my preference is ",
     ]);
     introduced.is_some_and(|rule| rule.words.len() >= 2 && !rule.has_trouble())
 }
@@ -268,10 +169,7 @@ fn is_standing_rule(sentence: &Sentence<'_>) -> bool {
         return is_rule && sentence.words.len() >= 3;
     }
     if sentence.starts_with(&[
-        "let's always ",
-        "let's never ",
-        "lets always ",
-        "lets never ",
+        "let's always ", "let's never ", "lets always ", "lets never ",
     ]) {
         return true;
     }
@@ -312,25 +210,13 @@ fn is_advice(sentence: &Sentence<'_>) -> bool {
     // "You need to be on the VPN to reach the staging database": a precondition.
     sentence
         .after(&[
-            "you need to be ",
-            "you need to have ",
-            "you need a ",
-            "you need an ",
-            "you need ",
+            "you need to be ", "you need to have ", "you need a ", "you need an ", "you need ",
         ])
         .is_some_and(|need| {
             need.word(0) != "to"
                 && need.contains(&[
-                    " to reach ",
-                    " to run ",
-                    " to build ",
-                    " to deploy ",
-                    " to access ",
-                    " to use ",
-                    " to connect ",
-                    " to test ",
-                    " to start ",
-                    " to log in",
+                    " to reach ", " to run ", " to build ", " to deploy ", " to access ",
+                    " to use ", " to connect ", " to test ", " to start ", " to log in",
                 ])
         })
 }
@@ -353,83 +239,24 @@ fn is_general_subject(word: &str) -> bool {
 
 /// Verbs with which people begin a task.
 const IMPERATIVES: &[&str] = &[
-    "add",
-    "fix",
-    "run",
-    "write",
-    "make",
-    "use",
-    "try",
-    "look",
-    "show",
-    "open",
-    "remove",
-    "delete",
-    "rename",
-    "update",
-    "change",
-    "commit",
-    "push",
-    "explain",
-    "create",
-    "implement",
-    "refactor",
-    "check",
-    "test",
-    "keep",
-    "stop",
-    "avoid",
-    "ask",
-    "be",
-    "bring",
-    "read",
-    "move",
-    "revert",
-    "undo",
-    "continue",
-    "go",
-    "do",
-    "don't",
-    "put",
-    "set",
-    "let's",
-    "install",
-    "build",
-    "deploy",
-    "merge",
-    "rebase",
-    "review",
-    "document",
-    "find",
-    "search",
-    "replace",
-    "rewrite",
-    "generate",
+    "add", "fix", "run", "write", "make", "use", "try", "look", "show", "open", "remove", "delete",
+    "rename", "update", "change", "commit", "push", "explain", "create", "implement", "refactor",
+    "check", "test", "keep", "stop", "avoid", "ask", "be", "bring", "read", "move", "revert",
+    "undo", "continue", "go", "do", "don't", "put", "set", "let's", "install", "build", "deploy",
+    "merge", "rebase", "review", "document", "find", "search", "replace", "rewrite", "generate",
 ];
 
 /// "When you add a route, also add …", "before every commit, run …", "for dates use UTC".
 fn is_conditional_rule(sentence: &Sentence<'_>) -> bool {
     if sentence.starts_with(&[
-        "whenever ",
-        "every time you ",
-        "each time you ",
-        "any time you ",
+        "whenever ", "every time you ", "each time you ", "any time you ",
     ]) {
         return sentence.word(1) != "i" && sentence.words.len() >= 5;
     }
     if sentence.starts_with(&[
-        "before every ",
-        "before each ",
-        "before any ",
-        "after every ",
-        "after each ",
-        "after changing ",
-        "after editing ",
-        "after adding ",
-        "before committing",
-        "before pushing",
-        "before merging",
-        "before opening ",
+        "before every ", "before each ", "before any ", "after every ", "after each ",
+        "after changing ", "after editing ", "after adding ", "before committing",
+        "before pushing", "before merging", "before opening ",
     ]) {
         return sentence.words.len() >= 4;
     }
@@ -453,11 +280,7 @@ fn is_conditional_rule(sentence: &Sentence<'_>) -> bool {
         return is_habit && condition.words.len() >= 4 && !condition.contains(&[" the bug"]);
     }
     let is_repeated = sentence.contains(&[
-        " before every ",
-        " before each ",
-        " after every ",
-        " after each ",
-        " on every ",
+        " before every ", " before each ", " after every ", " after each ", " on every ",
         " for every ",
     ]);
     if is_repeated && IMPERATIVES.contains(&sentence.word(0)) && sentence.word(0) != "let's" {
@@ -483,30 +306,9 @@ fn is_conditional_rule(sentence: &Sentence<'_>) -> bool {
 
 /// What an agent does again and again, so that a rule about it holds for good.
 const HABITS: &[&str] = &[
-    "add",
-    "change",
-    "commit",
-    "create",
-    "deploy",
-    "document",
-    "edit",
-    "introduce",
-    "merge",
-    "modify",
-    "name",
-    "open",
-    "push",
-    "rename",
-    "remove",
-    "search",
-    "touch",
-    "update",
-    "use",
-    "write",
-    "generate",
-    "install",
-    "publish",
-    "release",
+    "add", "change", "commit", "create", "deploy", "document", "edit", "introduce", "merge",
+    "modify", "name", "open", "push", "rename", "remove", "search", "touch", "update", "use",
+    "write", "generate", "install", "publish", "release",
 ];
 
 /// "Don't use mocks …", "stop adding …", "avoid …", "no emojis in …".
@@ -545,31 +347,9 @@ fn is_prohibition(sentence: &Sentence<'_>) -> bool {
 
 /// Verbs after "don't" that comfort, doubt or wait instead of forbidding.
 const NOT_RULES: &[&str] = &[
-    "worry",
-    "forget",
-    "know",
-    "think",
-    "understand",
-    "see",
-    "mind",
-    "bother",
-    "hesitate",
-    "care",
-    "wait",
-    "panic",
-    "start",
-    "answer",
-    "get",
-    "break",
-    "have",
-    "need",
-    "want",
-    "like",
-    "believe",
-    "remember",
-    "feel",
-    "include",
-    "be",
+    "worry", "forget", "know", "think", "understand", "see", "mind", "bother", "hesitate", "care",
+    "wait", "panic", "start", "answer", "get", "break", "have", "need", "want", "like", "believe",
+    "remember", "feel", "include", "be",
 ];
 
 /// "Use X, never Y", "use X instead of Y", "use X in the docs".
@@ -581,12 +361,7 @@ fn is_choice(sentence: &Sentence<'_>) -> bool {
         return false;
     }
     let rejections = [
-        ", never ",
-        ", not ",
-        " not ",
-        " instead of ",
-        " over ",
-        " rather than ",
+        ", never ", ", not ", " not ", " instead of ", " over ", " rather than ",
     ];
     let rejection = rejections
         .iter()
@@ -620,88 +395,23 @@ fn has_scope(text: &str) -> bool {
 
 /// Parts of a project, and languages.
 const SCOPES: &[&str] = &[
-    "javascript",
-    "typescript",
-    "python",
-    "rust",
-    "go",
-    "java",
-    "kotlin",
-    "swift",
-    "ruby",
-    "php",
-    "c++",
-    "c#",
-    "sql",
-    "yaml",
-    "json",
-    "css",
-    "html",
-    "markdown",
-    "makefiles",
-    "bash",
-    "react",
-    "yaml files",
-    "json files",
-    "library code",
-    "integration tests",
-    "unit tests",
-    "public apis",
-    "api responses",
-    "controllers",
-    "templates",
-    "readmes",
-    "indentation",
-    "logs",
-    "files",
-    "components",
-    "classes",
-    "functions",
-    "variables",
-    "constants",
-    "docs",
-    "documentation",
-    "code",
-    "tests",
-    "commit messages",
-    "comments",
-    "names",
-    "identifiers",
-    "dates",
-    "money",
-    "migrations",
-    "error messages",
-    "log messages",
-    "branch names",
-    "ui texts",
-    "shell scripts",
-    "scripts",
-    "production",
-    "everything",
+    "javascript", "typescript", "python", "rust", "go", "java", "kotlin", "swift", "ruby", "php",
+    "c++", "c#", "sql", "yaml", "json", "css", "html", "markdown", "makefiles", "bash", "react",
+    "yaml files", "json files", "library code", "integration tests", "unit tests", "public apis",
+    "api responses", "controllers", "templates", "readmes", "indentation", "logs", "files",
+    "components", "classes", "functions", "variables", "constants", "docs", "documentation",
+    "code", "tests", "commit messages", "comments", "names", "identifiers", "dates", "money",
+    "migrations", "error messages", "log messages", "branch names", "ui texts", "shell scripts",
+    "scripts", "production", "everything",
 ];
 
 /// "I prefer …", "I want small commits", "I don't like …".
 fn is_taste(sentence: &Sentence<'_>) -> bool {
     let liked = sentence.after(&[
-        "i prefer ",
-        "i'd prefer ",
-        "i would prefer ",
-        "i'd rather have ",
-        "i'd rather use ",
-        "i would rather have ",
-        "i would rather use ",
-        "we'd rather ",
-        "we would rather ",
-        "i like ",
-        "i love ",
-        "i dislike ",
-        "i hate ",
-        "i don't like ",
-        "i do not like ",
-        "i can't stand ",
-        "we like ",
-        "we prefer ",
-        "prefer ",
+        "i prefer ", "i'd prefer ", "i would prefer ", "i'd rather have ", "i'd rather use ",
+        "i would rather have ", "i would rather use ", "we'd rather ", "we would rather ",
+        "i like ", "i love ", "i dislike ", "i hate ", "i don't like ", "i do not like ",
+        "i can't stand ", "we like ", "we prefer ", "prefer ",
     ]);
     if let Some(liked) = liked {
         return !["to", "the", "how", "your", ""].contains(&liked.word(0));
@@ -729,11 +439,7 @@ fn is_taste(sentence: &Sentence<'_>) -> bool {
         return is_general && !["a", "an", "to", "you", "the", "your"].contains(&wish.word(0));
     }
     let wanted = sentence.after(&[
-        "we want ",
-        "i want ",
-        "i always want ",
-        "i don't want ",
-        "i do not want ",
+        "we want ", "i want ", "i always want ", "i don't want ", "i do not want ",
         "we don't want ",
     ]);
     wanted.is_some_and(|wanted| match wanted.word(0) {
@@ -747,44 +453,21 @@ fn is_taste(sentence: &Sentence<'_>) -> bool {
 
 /// What an agent produces all the time.
 const OUTPUTS: &[&str] = &[
-    "answers",
-    "answer",
-    "commits",
-    "messages",
-    "responses",
-    "replies",
-    "comments",
-    "summaries",
-    "explanations",
-    "diffs",
-    "names",
+    "answers", "answer", "commits", "messages", "responses", "replies", "comments", "summaries",
+    "explanations", "diffs", "names",
 ];
 
 /// "We use …", "in this repo …", "our API is versioned …", "the team prefers …".
 fn is_team_practice(sentence: &Sentence<'_>) -> bool {
     if sentence.starts_with(&[
-        "in this repo",
-        "in this project",
-        "in this codebase",
-        "in this monorepo",
-        "our convention ",
-        "the convention ",
-        "our rule is ",
-        "our policy is ",
-        "the rule is ",
+        "in this repo", "in this project", "in this codebase", "in this monorepo",
+        "our convention ", "the convention ", "our rule is ", "our policy is ", "the rule is ",
     ]) {
         return sentence.words.len() >= 5 && !sentence.has_trouble();
     }
     if let Some(rest) = sentence.after(&[
-        "this project ",
-        "this repo ",
-        "this repository ",
-        "this codebase ",
-        "the project ",
-        "the team ",
-        "our team ",
-        "the codebase ",
-        "the repo ",
+        "this project ", "this repo ", "this repository ", "this codebase ", "the project ",
+        "the team ", "our team ", "the codebase ", "the repo ",
     ]) {
         let verbs = [
             "uses", "follows", "requires", "targets", "has", "prefers", "needs", "only", "never",
@@ -827,14 +510,7 @@ fn is_practice(rest: &Sentence<'_>) -> bool {
             rest.word(1)
         };
         let is_state = [
-            "have",
-            "know",
-            "need",
-            "see",
-            "want",
-            "get",
-            "understand",
-            "care",
+            "have", "know", "need", "see", "want", "get", "understand", "care",
         ];
         return !denied.is_empty() && !is_state.contains(&denied) && !rest.has_trouble();
     }
@@ -900,19 +576,8 @@ fn is_general_obligation(sentence: &Sentence<'_>) -> bool {
     // Of one thing only how it is run or kept is a rule; what it must do is a task.
     let practice = rest.iter().take(4).any(|word| {
         [
-            "run",
-            "built",
-            "started",
-            "executed",
-            "deployed",
-            "formatted",
-            "signed",
-            "generated",
-            "compiled",
-            "installed",
-            "committed",
-            "stored",
-            "kept",
+            "run", "built", "started", "executed", "deployed", "formatted", "signed", "generated",
+            "compiled", "installed", "committed", "stored", "kept",
         ]
         .contains(word)
     });
@@ -938,56 +603,12 @@ fn is_plural(word: &str) -> bool {
 
 /// What developers produce, in the words in which conventions speak of it.
 const WORK_PRODUCTS: &[&str] = &[
-    "commit",
-    "commits",
-    "pr",
-    "prs",
-    "requests",
-    "request",
-    "branches",
-    "branch",
-    "names",
-    "tests",
-    "test",
-    "functions",
-    "function",
-    "methods",
-    "files",
-    "modules",
-    "migrations",
-    "migration",
-    "messages",
-    "comments",
-    "comment",
-    "imports",
-    "types",
-    "endpoints",
-    "endpoint",
-    "routes",
-    "docs",
-    "variables",
-    "constants",
-    "columns",
-    "tables",
-    "interfaces",
-    "classes",
-    "scripts",
-    "changes",
-    "releases",
-    "reviews",
-    "titles",
-    "dependencies",
-    "snapshots",
-    "fixtures",
-    "secrets",
-    "errors",
-    "logs",
-    "hints",
-    "identifiers",
-    "enums",
-    "structs",
-    "credentials",
-    "code",
+    "commit", "commits", "pr", "prs", "requests", "request", "branches", "branch", "names",
+    "tests", "test", "functions", "function", "methods", "files", "modules", "migrations",
+    "migration", "messages", "comments", "comment", "imports", "types", "endpoints", "endpoint",
+    "routes", "docs", "variables", "constants", "columns", "tables", "interfaces", "classes",
+    "scripts", "changes", "releases", "reviews", "titles", "dependencies", "snapshots", "fixtures",
+    "secrets", "errors", "logs", "hints", "identifiers", "enums", "structs", "credentials", "code",
 ];
 
 /// "Keep pull requests under 400 lines", "ask before …", "be concise".
@@ -1024,13 +645,7 @@ fn is_lasting_imperative(sentence: &Sentence<'_>) -> bool {
     }
     if let Some(rest) = sentence.after(&["keep "]) {
         let limits = [
-            " under ",
-            " below ",
-            " small",
-            " short",
-            " up to date",
-            " stable",
-            " simple",
+            " under ", " below ", " small", " short", " up to date", " stable", " simple",
             " in sync",
         ];
         return rest.contains(&limits) && rest.word(0) != "it";
@@ -1059,11 +674,7 @@ fn is_location_or_tool(sentence: &Sentence<'_>) -> bool {
     let is_owner = sentence.contains(&[" is responsible for ", " owns ", " maintains "]);
     let is_recurring = RECURRENCES.iter().any(|day| sentence.text.contains(day));
     let is_restricted = sentence.contains(&[
-        " only run in ",
-        " only runs in ",
-        " only run on ",
-        " only runs on ",
-        " only works with ",
+        " only run in ", " only runs in ", " only run on ", " only runs on ", " only works with ",
         " only supports ",
     ]);
     if is_owner || (is_recurring || is_restricted) && sentence.word(0) != "every" {
@@ -1071,11 +682,7 @@ fn is_location_or_tool(sentence: &Sentence<'_>) -> bool {
     }
     let names_part = sentence
         .after(&[
-            "the default ",
-            "the main ",
-            "the production ",
-            "the staging ",
-            "the primary ",
+            "the default ", "the main ", "the production ", "the staging ", "the primary ",
         ])
         .is_some_and(|rest| ["is", "are"].contains(&rest.word(1)) && rest.words.len() <= 5);
     if names_part {
@@ -1083,10 +690,7 @@ fn is_location_or_tool(sentence: &Sentence<'_>) -> bool {
     }
     let describes_project = sentence
         .after(&[
-            "the repo is ",
-            "the repository is ",
-            "the project is ",
-            "the codebase is ",
+            "the repo is ", "the repository is ", "the project is ", "the codebase is ",
         ])
         .is_some_and(|rest| ["a", "an"].contains(&rest.word(0)));
     let has_own = ["every", "each"].contains(&sentence.word(0))
@@ -1098,23 +702,8 @@ fn is_location_or_tool(sentence: &Sentence<'_>) -> bool {
     }
     let subject = sentence.words.iter().take(4).any(|word| {
         [
-            "error",
-            "problem",
-            "bug",
-            "issue",
-            "button",
-            "output",
-            "result",
-            "function",
-            "line",
-            "failure",
-            "warning",
-            "diff",
-            "difference",
-            "question",
-            "answer",
-            "user",
-            "customer",
+            "error", "problem", "bug", "issue", "button", "output", "result", "function", "line",
+            "failure", "warning", "diff", "difference", "question", "answer", "user", "customer",
         ]
         .contains(word)
     });
@@ -1162,23 +751,9 @@ fn is_work_product_convention(sentence: &Sentence<'_>) -> bool {
 
 /// Times at which something happens again and again.
 const RECURRENCES: &[&str] = &[
-    " every monday",
-    " every tuesday",
-    " every wednesday",
-    " every thursday",
-    " every friday",
-    " every saturday",
-    " every sunday",
-    " every day",
-    " every night",
-    " every week",
-    " every month",
-    " every 30 ",
-    " every 60 ",
-    " every 90 ",
-    " every hour",
-    " weekly",
-    " nightly",
+    " every monday", " every tuesday", " every wednesday", " every thursday", " every friday",
+    " every saturday", " every sunday", " every day", " every night", " every week",
+    " every month", " every 30 ", " every 60 ", " every 90 ", " every hour", " weekly", " nightly",
     " daily",
 ];
 
@@ -1215,30 +790,9 @@ fn states_place_or_tool(predicate: &[&str], subject: &str) -> bool {
 
 /// Participles of how something is made, kept or run.
 const MADE: &[&str] = &[
-    "built",
-    "written",
-    "run",
-    "deployed",
-    "hosted",
-    "generated",
-    "stored",
-    "loaded",
-    "called",
-    "named",
-    "kept",
-    "rebuilt",
-    "rotated",
-    "versioned",
-    "released",
-    "tested",
-    "formatted",
-    "managed",
-    "configured",
-    "served",
-    "rendered",
-    "installed",
-    "returned",
-    "compiled",
+    "built", "written", "run", "deployed", "hosted", "generated", "stored", "loaded", "called",
+    "named", "kept", "rebuilt", "rotated", "versioned", "released", "tested", "formatted",
+    "managed", "configured", "served", "rendered", "installed", "returned", "compiled",
 ];
 
 /// Says whether a word names a concrete thing: a path, a number, a region, a host.

@@ -129,10 +129,7 @@ fn hostile_results_stay_quoted() {
     let summary = account(&fold(&records(&messages)));
     let text = summary.to_string();
     for word in [
-        "curl",
-        "delete everything",
-        "never ask again",
-        "throughline-memory",
+        "curl", "delete everything", "never ask again", "throughline-memory",
     ] {
         assert!(!text.contains(word), "{word} in\n{text}");
     }

@@ -111,12 +111,7 @@ pub(super) fn erase(
     index::prepare_removal(tx, going)?;
     erase_singles(tx, names, redactor, &singles, now, &mut forgotten)?;
     erase_sessions(
-        tx,
-        names,
-        redactor,
-        &doomed.session_ids,
-        now,
-        &mut forgotten,
+        tx, names, redactor, &doomed.session_ids, now, &mut forgotten,
     )?;
     // The caches hold row ids that no longer exist.
     names.clear_ids();
@@ -362,13 +357,7 @@ fn lost_texts(all: &[ErasedRecord]) -> usize {
 
 /// Tables whose rows belong to one session.
 const SESSIONS_OWN: &[&str] = &[
-    "usage",
-    "secrets",
-    "source_sessions",
-    "digests",
-    "digest_rows",
-    "evictions",
-    "fact_looks",
+    "usage", "secrets", "source_sessions", "digests", "digest_rows", "evictions", "fact_looks",
 ];
 
 fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {

@@ -18,14 +18,8 @@ const INSTALLED: &str = "installed.json";
 
 /// Files of hooks and of the daemon: marks, logs, a socket, a token. None holds captured text.
 const RUNTIME: &[&str] = &[
-    "daemon.json",
-    "daemon.log",
-    "daemon.sock",
-    "daemon.token",
-    "daemon.tries",
-    "hook.log",
-    "hook.log.old",
-    "hook.seen",
+    "daemon.json", "daemon.log", "daemon.sock", "daemon.token", "daemon.tries", "hook.log",
+    "hook.log.old", "hook.seen",
 ];
 
 /// A file in the folder of the store.

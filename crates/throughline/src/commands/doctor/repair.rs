@@ -8,17 +8,14 @@ use store::{OpenMode, RepairReport, Store};
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
 use crate::output::table::count;
-use crate::output::{self, Exit, error_with_hint};
+use crate::output::{self, Exit};
 
 /// At most this many lines of each list are printed; --json prints all of them.
 const SHOWN_MAX: usize = 20;
 
 pub(crate) fn run(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
     if !app.has_store() {
-        return Err(error_with_hint(
-            format!("there is no store in {}", app.home.display()),
-            "run `throughline ingest` to create it",
-        ));
+        return Err(app.no_store_error());
     }
     if is_sound(app)? {
         say!("Nothing to repair: the checksum of every text is correct.");

@@ -203,9 +203,7 @@ mod tests {
         assert_eq!(called.agent.as_deref(), Some("copilot"));
         assert_eq!(called.event.as_deref(), Some("sessionStart"));
         for other in [
-            "throughline",
-            "throughline search hook",
-            "throughline hook --help",
+            "throughline", "throughline search hook", "throughline hook --help",
         ] {
             assert_eq!(of(other), None, "{other}");
         }

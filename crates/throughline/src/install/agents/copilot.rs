@@ -20,14 +20,8 @@ pub(crate) const INTEGRATION: Integration = Integration {
 };
 
 const EVENTS: &[&str] = &[
-    "sessionStart",
-    "userPromptSubmitted",
-    "postToolUse",
-    "preCompact",
-    "subagentStart",
-    "subagentStop",
-    "agentStop",
-    "sessionEnd",
+    "sessionStart", "userPromptSubmitted", "postToolUse", "preCompact", "subagentStart",
+    "subagentStop", "agentStop", "sessionEnd",
 ];
 const TIMEOUT_SECONDS: u32 = 5;
 

@@ -21,11 +21,7 @@ pub(crate) const INTEGRATION: Integration = Integration {
 
 /// `PreCompress` is left out, because it fires before every request to the model.
 const EVENTS: &[&str] = &[
-    "SessionStart",
-    "BeforeAgent",
-    "AfterTool",
-    "AfterAgent",
-    "SessionEnd",
+    "SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd",
 ];
 const TIMEOUT_MS: u32 = 5000;
 

@@ -96,15 +96,8 @@ pub(crate) fn grok_hooks_path(places: &AgentEnv) -> PathBuf {
 
 /// The events of Claude Code that other agents adopted, with the same JSON.
 const EVENTS: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PostToolUse",
-    "PreCompact",
-    "PostCompact",
-    "SubagentStart",
-    "SubagentStop",
-    "Stop",
-    "SessionEnd",
+    "SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "PostCompact",
+    "SubagentStart", "SubagentStop", "Stop", "SessionEnd",
 ];
 
 /// The folder that a variable names, else the usual one in the user's home.

@@ -11,11 +11,7 @@ fn limits_stop_it_or_do_not_matter() {
     let expected = undisturbed(20);
     let machine = Machine::new(20);
     for limit in [
-        "ulimit -n 64",
-        "ulimit -n 16",
-        "ulimit -n 9",
-        "ulimit -v 150000",
-        "ulimit -u 4",
+        "ulimit -n 64", "ulimit -n 16", "ulimit -n 9", "ulimit -v 150000", "ulimit -u 4",
     ] {
         let (code, said) = outcome(&mut in_shell(limit, &machine.ingest()));
         // Success, an error message, or a signal; but never a silent failure.

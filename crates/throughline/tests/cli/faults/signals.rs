@@ -89,11 +89,8 @@ fn a_clock_that_jumps_changes_nothing() {
     let expected = undisturbed(10);
     let machine = Machine::new(10);
     for now in [
-        "2027-11-16T09:00:00Z",
-        "1971-01-01T00:00:00Z",
-        "2026-11-16T09:00:00Z",
-        "2025-10-26T01:30:00Z",
-        "9998-12-31T00:00:00Z",
+        "2027-11-16T09:00:00Z", "1971-01-01T00:00:00Z", "2026-11-16T09:00:00Z",
+        "2025-10-26T01:30:00Z", "9998-12-31T00:00:00Z",
     ] {
         let status = machine
             .ingest()

@@ -48,26 +48,15 @@ pub fn context(agent: &str, line: &Line, stdout: &str) -> Option<String> {
 }
 
 const CLAUDE: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PostToolBatch",
-    "SubagentStart",
+    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
+    "PostToolBatch", "SubagentStart",
 ];
 const CODEX: &[&str] = &[
-    "SessionStart",
-    "UserPromptSubmit",
-    "PreToolUse",
-    "PostToolUse",
+    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse",
 ];
 const GEMINI: &[&str] = &["SessionStart", "BeforeAgent", "AfterTool"];
 const COPILOT: &[&str] = &[
-    "sessionStart",
-    "userPromptSubmitted",
-    "preToolUse",
-    "postToolUse",
+    "sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse",
 ];
 
 /// Plain text for the model that summarizes; JSON would be parsed as something else.

@@ -234,12 +234,7 @@ fn other_commands_work_beside_it() {
     let env = TestEnv::with_samples();
     let daemon = Daemon::start(&env);
     let kept = env.run(&[
-        "remember",
-        "--everywhere",
-        "The",
-        "heron",
-        "stands",
-        "still",
+        "remember", "--everywhere", "The", "heron", "stands", "still",
     ]);
     assert_eq!(kept.code, Some(0), "{}", kept.stderr);
     let facts = daemon.get("/memory/facts").to_string();

@@ -114,12 +114,7 @@ fn the_description_is_true() {
         // What the schema cannot say (a time, an id that exists) is refused with 400.
         .args(["--exclude-checks", "positive_data_acceptance"])
         .args([
-            "--max-examples",
-            "25",
-            "--seed",
-            "1",
-            "--phases",
-            "examples,coverage,fuzzing",
+            "--max-examples", "25", "--seed", "1", "--phases", "examples,coverage,fuzzing",
         ])
         .args(["--request-timeout", "60", "--no-color"])
         .current_dir(env.home()));

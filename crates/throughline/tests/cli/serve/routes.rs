@@ -295,11 +295,7 @@ fn problems_say_what_is_wrong_in_one_form() {
         answer
     };
     check(
-        "GET",
-        "/memory/record/xyz",
-        None,
-        400,
-        "32 hexadecimal digits",
+        "GET", "/memory/record/xyz", None, 400, "32 hexadecimal digits",
     );
     check(
         "GET",

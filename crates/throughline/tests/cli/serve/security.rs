@@ -142,11 +142,7 @@ fn paths_in_ids_lead_nowhere() {
     let env = TestEnv::with_samples();
     let daemon = Daemon::start(&env);
     for id in [
-        "..%2f..%2fetc%2fpasswd",
-        "%00",
-        "..",
-        "%2e%2e%2fdaemon.token",
-        "%ff",
+        "..%2f..%2fetc%2fpasswd", "%00", "..", "%2e%2e%2fdaemon.token", "%ff",
     ] {
         for route in ["/sessions/", "/memory/record/"] {
             let answer = daemon.ask("GET", &format!("{route}{id}"), None);
