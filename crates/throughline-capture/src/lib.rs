@@ -6,9 +6,19 @@
 //! foreign data tolerantly; [`calls`] and [`tools`] interpret tool calls. Parsing never fails: it
 //! returns what it understood, what it skipped, and why.
 //!
-//! [`source`] discovers files, [`tail`] reads what is new in them, [`sweep`] and [`watch`] store
-//! it, and [`scope`] decides what may be kept. [`hook`] reads what agents report while they run,
-//! and formats the answers.
+//! [`discovery`] finds files, [`tail`] reads what is new in them, [`mod@sweep`] and [`mod@watch`]
+//! store it, and [`scope`] decides what may be kept. [`hook`] reads what agents report while they
+//! run, and formats the answers.
+
+#![cfg_attr(not(test), warn(unreachable_pub, let_underscore_drop))]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::await_holding_lock
+    )
+)]
 
 pub mod adapter;
 pub mod calls;

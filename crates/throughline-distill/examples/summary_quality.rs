@@ -24,7 +24,7 @@ use memory::summary::{SummaryLimits, Template};
 use memory::tokens::estimate;
 use memory::{Block, LogEntry, Message, RecordKind, Role, SessionId, Tokens, command, record};
 use throughline_distill::compact::{self, MessageTies, MessageWeight, first_kept_index};
-use throughline_distill::record_view::RecordView;
+use throughline_distill::record_view::ExtractorRecord;
 use throughline_distill::summary::embedded::{SummaryBuilder, render_summary};
 
 /// A compaction with fewer needs is not significant.
@@ -207,7 +207,7 @@ fn names(text: &str) -> BTreeSet<String> {
 fn ours(before: &[Message]) -> String {
     let mut fold = SummaryBuilder::new();
     for record in before.iter().cloned().flat_map(record::project_records) {
-        fold.add_record(&RecordView::from(&record));
+        fold.add_record(&ExtractorRecord::from(&record));
     }
     let limits = SummaryLimits::default();
     render_summary(

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::compact::Declined;
 use crate::model::{CompletionRequest, ModelSession, ModelTurn, ModelUnavailable};
-use crate::record_view::RecordView;
+use crate::record_view::ExtractorRecord;
 use crate::summary::embedded::{SummaryBuilder, render_summary};
 use crate::transcript::SessionTranscript;
 
@@ -210,7 +210,7 @@ fn opening_prompt(
     let mut builder = SummaryBuilder::new();
     let mut transcript = SessionTranscript::new(TRANSCRIPT_TOKENS_MAX);
     for record in redacted_records(redactor, messages) {
-        let view = RecordView::from(&record);
+        let view = ExtractorRecord::from(&record);
         builder.add_record(&view);
         transcript.add(&view);
     }

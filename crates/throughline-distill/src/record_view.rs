@@ -5,7 +5,7 @@ use store::StoredRecord;
 
 /// The parts of a record that the extractor reads.
 #[derive(Clone, Copy, Debug)]
-pub struct RecordView<'a> {
+pub struct ExtractorRecord<'a> {
     pub message: &'a MessageId,
     pub kind: RecordKind,
     pub tool: Option<&'a str>,
@@ -17,7 +17,7 @@ pub struct RecordView<'a> {
     pub branch: Option<&'a str>,
 }
 
-impl<'a> From<&'a StoredRecord> for RecordView<'a> {
+impl<'a> From<&'a StoredRecord> for ExtractorRecord<'a> {
     fn from(record: &'a StoredRecord) -> Self {
         let code = record
             .metadata
@@ -37,7 +37,7 @@ impl<'a> From<&'a StoredRecord> for RecordView<'a> {
     }
 }
 
-impl<'a> From<&'a Record> for RecordView<'a> {
+impl<'a> From<&'a Record> for ExtractorRecord<'a> {
     fn from(record: &'a Record) -> Self {
         let code = record.metadata.get("exit_code");
         Self {
@@ -54,7 +54,7 @@ impl<'a> From<&'a Record> for RecordView<'a> {
     }
 }
 
-impl RecordView<'_> {
+impl ExtractorRecord<'_> {
     pub fn failed(&self) -> bool {
         !command::call_succeeded(self.kind == RecordKind::Error, self.exit_code)
     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use memory::tokens::estimate;
 use memory::{RecordKind, Tokens, fence};
 
-use crate::record_view::RecordView;
+use crate::record_view::ExtractorRecord;
 
 /// The maximum size of one part; the middle of a longer one is left out.
 const PART_TOKENS_MAX: u64 = 2_000;
@@ -52,7 +52,7 @@ impl SessionTranscript {
         self.parts.len()
     }
 
-    pub fn add(&mut self, record: &RecordView<'_>) {
+    pub fn add(&mut self, record: &ExtractorRecord<'_>) {
         let tool = record.tool.unwrap_or("a tool");
         let (who, limit) = match record.kind {
             RecordKind::Prompt => ("the user".to_owned(), self.part_max),
@@ -116,7 +116,7 @@ mod tests {
     fn gathered(messages: &[Message], limit: u64) -> String {
         let mut gathered = SessionTranscript::new(Tokens(limit));
         for record in messages.iter().cloned().flat_map(record::project_records) {
-            gathered.add(&RecordView::from(&record));
+            gathered.add(&ExtractorRecord::from(&record));
         }
         gathered.fenced()
     }

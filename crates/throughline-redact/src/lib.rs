@@ -19,7 +19,7 @@
 //!
 //! A certain detection (a format) or a probable one (a secret's name with a fitting value) is
 //! replaced. A merely possible one leaves the text unchanged and tags it `sensitive`, as does
-//! [`personal_data`].
+//! [`mod@personal_data`].
 //!
 //! The crate is pure. It knows nothing of records, databases or files.
 

@@ -1,7 +1,7 @@
 //! The names of record types and hit types in HTTP and MCP.
 //!
-//! The names themselves are defined by [`memory::Kind`]; this module only turns them into JSON,
-//! JSON Schema and OpenAPI.
+//! The names themselves are defined by [`memory::RecordKind`]; this module only turns them into
+//! JSON, JSON Schema and OpenAPI.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,9 @@
-//! A server on loopback that speaks the model APIs' own wire formats, with a script instead of a model.
+//! A server on loopback that speaks the model APIs' own wire formats, with a script instead of a
+//! model.
 //!
-//! Anthropic's Messages, OpenAI's chat completions and responses, and Ollama's chat, all streamed and
-//! chunked as the real ones do; and what they do on bad days. A request that the real API would turn
-//! down is turned down here too.
+//! Anthropic's Messages, OpenAI's chat completions and responses, and Ollama's chat, all streamed
+//! and chunked as the real ones do; and what they do on bad days. A request that the real API would
+//! turn down is turned down here too.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -351,7 +352,8 @@ fn pieces(text: &str) -> Vec<&str> {
 
 fn anthropic(text: &str, calls: &Calls<'_>) -> Vec<Value> {
     let mut events = vec![
-        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant",
+        json!({"type": "message_start", "message": {
+            "id": "msg_1", "type": "message", "role": "assistant",
             "content": [], "usage": {"input_tokens": 1200, "cache_creation_input_tokens": 30,
             "cache_read_input_tokens": 400, "output_tokens": 1}}}),
         json!({"type": "ping"}),
@@ -388,8 +390,13 @@ fn anthropic(text: &str, calls: &Calls<'_>) -> Vec<Value> {
     } else {
         "tool_use"
     };
-    events.push(json!({"type": "message_delta", "delta": {"stop_reason": reason},
-        "usage": {"input_tokens": 1200, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 400, "output_tokens": 50}}));
+    events.push(
+        json!({"type": "message_delta", "delta": {"stop_reason": reason},
+        "usage": {
+            "input_tokens": 1200, "cache_creation_input_tokens": 30,
+            "cache_read_input_tokens": 400, "output_tokens": 50,
+        }}),
+    );
     events.push(json!({"type": "message_stop"}));
     events
 }
@@ -409,7 +416,10 @@ fn chat(text: &str, calls: &Calls<'_>) -> Vec<Value> {
             .map(|piece| chunk(json!({"content": piece}), Value::Null)),
     );
     for (index, (id, name, input)) in calls.iter().enumerate() {
-        let call = json!({"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}});
+        let call = json!({
+            "index": index, "id": id, "type": "function",
+            "function": {"name": name, "arguments": ""},
+        });
         events.push(chunk(json!({"tool_calls": [call]}), Value::Null));
         for piece in pieces(&input.to_string()) {
             let call = json!({"index": index, "function": {"arguments": piece}});
@@ -422,8 +432,13 @@ fn chat(text: &str, calls: &Calls<'_>) -> Vec<Value> {
         "tool_calls"
     };
     events.push(chunk(json!({}), json!(reason)));
-    events.push(json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [],
-        "usage": {"prompt_tokens": 1600, "completion_tokens": 50, "prompt_tokens_details": {"cached_tokens": 400}}}));
+    events.push(
+        json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [],
+        "usage": {
+            "prompt_tokens": 1600, "completion_tokens": 50,
+            "prompt_tokens_details": {"cached_tokens": 400},
+        }}),
+    );
     events
 }
 
@@ -442,21 +457,28 @@ fn responses(text: &str, calls: &Calls<'_>) -> Vec<Value> {
         );
     }
     items.extend(calls.iter().map(|(id, name, input)| {
-        json!({"type": "function_call", "id": "fc_1", "call_id": id, "name": name, "arguments": input.to_string()})
+        json!({
+            "type": "function_call", "id": "fc_1", "call_id": id, "name": name,
+            "arguments": input.to_string(),
+        })
     }));
     for (index, item) in items.iter().enumerate() {
         events.push(
             json!({"type": "response.output_item.done", "output_index": index, "item": item}),
         );
     }
-    events.push(json!({"type": "response.completed", "response": {"id": "resp_1", "status": "completed",
-        "output": items, "usage": {"input_tokens": 1600, "input_tokens_details": {"cached_tokens": 400},
+    events.push(json!({"type": "response.completed", "response": {
+        "id": "resp_1", "status": "completed", "output": items,
+        "usage": {"input_tokens": 1600, "input_tokens_details": {"cached_tokens": 400},
         "output_tokens": 50, "output_tokens_details": {"reasoning_tokens": 7}}}}));
     events
 }
 
 fn ollama(text: &str, calls: &Calls<'_>) -> Vec<Value> {
-    let line = |content: &str| json!({"model": "m", "message": {"role": "assistant", "content": content}, "done": false});
+    let line = |content: &str| {
+        let message = json!({"role": "assistant", "content": content});
+        json!({"model": "m", "message": message, "done": false})
+    };
     let mut events: Vec<_> = pieces(text).into_iter().map(line).collect();
     if !calls.is_empty() {
         let mut called = line("");
@@ -484,7 +506,8 @@ impl Out {
     fn head(&mut self, kind: &str) -> std::io::Result<()> {
         write!(
             self.stream,
-            "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+            "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\
+             connection: close\r\n\r\n"
         )
     }
 
@@ -503,7 +526,8 @@ impl Out {
         let after = after.map_or_else(String::new, |after| format!("retry-after: {after}\r\n"));
         write!(
             self.stream,
-            "HTTP/1.1 {status} Trouble\r\ncontent-type: application/json\r\n{after}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            "HTTP/1.1 {status} Trouble\r\ncontent-type: application/json\r\n{after}\
+             content-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         )
     }

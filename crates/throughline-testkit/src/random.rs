@@ -90,7 +90,8 @@ fn round() -> impl Strategy<Value = String> {
         Just("u prompt ~30\na think + text\na use #$1 @$A\nu result #$1 ~200\na text @$B"),
         // A response in three entries, whose results come between them.
         Just(
-            "u prompt\na think @$A\na use #$1 @$A\nu result #$1 ~200\na use #$2 @$A\nu result #$2\na text"
+            "u prompt\na think @$A\na use #$1 @$A\nu result #$1 ~200\n\
+             a use #$2 @$A\nu result #$2\na text"
         ),
         // Calls that stay open across responses.
         Just("u prompt\na use #$1 @$A\na use #$2 @$B\nu result #$1\nu result #$2 ~3000\na text"),

@@ -1,7 +1,7 @@
 //! Tests that need something of the machine: a tool, or a right.
 //!
-//! On a machine without it such a test is skipped. A skip is never silent: it is written to the file
-//! that `THROUGHLINE_SKIPPED` names, which `./test` prints, and it is a failure where
+//! On a machine without it such a test is skipped. A skip is never silent: it is written to the
+//! file that `THROUGHLINE_SKIPPED` names, which `./test` prints, and it is a failure where
 //! `THROUGHLINE_REQUIRE` lists what is missing, as it does in CI.
 
 #![expect(

@@ -4,16 +4,6 @@
 //! [`gemini_content`] for the content of model APIs, [`history`] for histories of prompts,
 //! [`vscode`] for editor extensions. [`names`] and [`database_cache`] serve discovery.
 
-#![warn(unreachable_pub, let_underscore_drop)]
-#![cfg_attr(
-    not(test),
-    warn(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::await_holding_lock
-    )
-)]
-
 mod aider;
 mod amp;
 mod anthropic;

@@ -3,7 +3,7 @@
 use memory::summary::{SummaryLimits, Template};
 use memory::{Message, Summary, Tokens, record};
 
-use crate::record_view::RecordView;
+use crate::record_view::ExtractorRecord;
 use crate::summary::embedded::{SummaryBuilder, render_summary};
 
 /// The summary is cut later, when it becomes a message.
@@ -16,7 +16,7 @@ const NO_LIMITS: SummaryLimits = SummaryLimits {
 pub fn summarize_messages(messages: &[Message], template: &Template) -> Option<Summary> {
     let mut builder = SummaryBuilder::new();
     for record in messages.iter().cloned().flat_map(record::project_records) {
-        builder.add_record(&RecordView::from(&record));
+        builder.add_record(&ExtractorRecord::from(&record));
     }
     (!builder.is_empty()).then(|| render_summary(&builder, None, template, None, &NO_LIMITS, ""))
 }

@@ -1,9 +1,9 @@
 //! Statements of the user that hold beyond the moment: preferences, decisions, notes, corrections.
 //!
-//! A prompt is split into sentences, without code, quotations and pasted text ([`sentences`]). A
-//! sentence states a fact if it has the form of one ([`patterns`]) and nothing in it refers to the
-//! task at hand ([`moment`]): "don't touch that line" is an instruction, "never commit to main" is
-//! a preference. The recognizer prefers to miss a fact over inventing one.
+//! A prompt is split into sentences, without code, quotations and pasted text ([`mod@sentences`]).
+//! A sentence states a fact if it has the form of one ([`patterns`]) and nothing in it refers to
+//! the task at hand ([`moment`]): "don't touch that line" is an instruction, "never commit to main"
+//! is a preference. The recognizer prefers to miss a fact over inventing one.
 
 mod moment;
 mod patterns;

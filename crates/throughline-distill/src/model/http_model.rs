@@ -32,7 +32,7 @@ pub struct HttpModel {
     pub model: String,
 }
 
-type ReadEvent = fn(&Value, &mut PartialCompletion) -> Result<StreamControl, ModelFailure>;
+type ReadStreamEvent = fn(&Value, &mut PartialCompletion) -> Result<StreamControl, ModelFailure>;
 
 impl Model for HttpModel {
     fn name(&self) -> &str {
@@ -45,7 +45,7 @@ impl Model for HttpModel {
         timeout: Duration,
     ) -> Result<Completion, ModelError> {
         let (path, body) = self.path_and_body(request);
-        let read: ReadEvent = match self.format {
+        let read: ReadStreamEvent = match self.format {
             WireFormat::Anthropic => anthropic::read_event,
             WireFormat::ChatCompletions => chat::read_event,
             WireFormat::Responses => responses::read_event,

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::{FactDrafts, PART_TOKENS_MAX, ask_for_facts};
 use crate::model::{ModelSession, ModelUnavailable};
-use crate::record_view::RecordView;
+use crate::record_view::ExtractorRecord;
 use crate::summary::{EXTRACTION_TIME_MAX, LIVE_WINDOW};
 use crate::transcript::SessionTranscript;
 
@@ -183,7 +183,7 @@ impl TranscriptPart {
         store.each_record(session, |record| {
             let is_old = since.is_some_and(|since| record.at.is_some_and(|at| at <= since));
             if !is_old && !record.copy && is_informative(&record) {
-                part.transcript.add(&RecordView::from(&record));
+                part.transcript.add(&ExtractorRecord::from(&record));
                 part.read.push(record);
                 // Records that no longer fit into the transcript are not sources of its facts.
                 let fell_out = part.read.len() - part.transcript.part_count();

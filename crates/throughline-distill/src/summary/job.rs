@@ -10,7 +10,7 @@ use store::{
 use super::embedded::{SummaryBuilder, render_summary};
 use super::schedule::{SessionProgress, SummaryCheckpoint, SummaryThresholds};
 use super::update::{SummaryError, SummarySettings};
-use crate::record_view::RecordView;
+use crate::record_view::ExtractorRecord;
 
 /// The embedded extractor does not overwrite the notes of a model unless they are behind by this
 /// many times the threshold of new tokens.
@@ -75,7 +75,7 @@ impl SummaryJob {
     fn add_new_records(&mut self, store: &Store) -> store::Result<bool> {
         let (builder, position) = (&mut self.builder, &mut self.position);
         store.each_record_after(&self.session, *position, |record| {
-            builder.add_record(&RecordView::from(&record));
+            builder.add_record(&ExtractorRecord::from(&record));
             position.records += 1;
             (position.line, position.ordinal) = (record.line, record.ordinal);
         })

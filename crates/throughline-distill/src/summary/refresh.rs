@@ -13,7 +13,7 @@ use super::embedded::current_state;
 use super::job::SummaryJob;
 use super::state::{SensitiveText, UnstoredTail, latest_state};
 use super::update::{SummaryAuthor, SummaryError, SummarySettings, write_under_lease};
-use crate::record_view::RecordView;
+use crate::record_view::ExtractorRecord;
 
 /// The maximum number of records since the last checkpoint that a hook with a deadline processes.
 const UNFOLDED_RECORDS_MAX: u64 = 400;
@@ -131,7 +131,7 @@ fn draft_current_notes(
     for record in tail.records {
         let is_new = (record.line, record.ordinal) > (last.line, last.ordinal);
         if last.records == 0 || is_new {
-            job.builder.add_record(&RecordView::from(record));
+            job.builder.add_record(&ExtractorRecord::from(record));
         }
     }
     let mut settings = SummarySettings::default();

@@ -11,7 +11,7 @@ use memory::{MessageId, Record, RecordKind, SessionId, record};
 use store::{Store, StoredRecord};
 
 use super::embedded::{SummaryBuilder, current_state};
-use crate::record_view::RecordView;
+use crate::record_view::ExtractorRecord;
 
 /// The maximum number of steps since the last prompt that are examined.
 const STEPS_MAX: usize = 1_000;
@@ -75,7 +75,7 @@ struct LatestTurn {
 impl LatestTurn {
     fn add_records(&mut self, records: &[&Record]) {
         for record in records {
-            let mut step = RecordView::from(*record);
+            let mut step = ExtractorRecord::from(*record);
             step.content = self.visible_text(&record.tags, &record.content);
             self.builder.add_record(&step);
         }
@@ -111,7 +111,7 @@ impl LatestTurn {
                 self.add_stored_record(record.as_ref());
                 continue;
             }
-            self.builder.add_record(&RecordView {
+            self.builder.add_record(&ExtractorRecord {
                 message: &message,
                 kind: step.kind,
                 tool: step.tool.as_deref(),
@@ -128,7 +128,7 @@ impl LatestTurn {
 
     fn add_stored_record(&mut self, record: Option<&StoredRecord>) {
         if let Some(record) = record {
-            let mut step = RecordView::from(record);
+            let mut step = ExtractorRecord::from(record);
             step.content = self.visible_text(&record.tags, &record.content);
             self.builder.add_record(&step);
         }

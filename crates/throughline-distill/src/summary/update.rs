@@ -15,7 +15,7 @@ use super::job::SummaryJob;
 use super::model_edit::{DEFAULT_INSTRUCTIONS, SummaryEdit, SummaryEditTask, edit_summary};
 use super::schedule::{SummaryThresholds, UpdateDecision, decide_update};
 use crate::model::{ModelSession, ModelUnavailable};
-use crate::record_view::RecordView;
+use crate::record_view::ExtractorRecord;
 use crate::transcript::SessionTranscript;
 
 /// A session without activity for longer is not live; its summary is only written on request.
@@ -373,7 +373,7 @@ fn transcript_since(
     let mut all = SessionTranscript::new(TRANSCRIPT_TOKENS_MAX);
     let mut found = false;
     store.each_record(session, |record| {
-        let view = RecordView::from(&record);
+        let view = ExtractorRecord::from(&record);
         let is_covered_last = since == Some(&record.message);
         found |= is_covered_last;
         if found && !is_covered_last {

@@ -2,7 +2,7 @@
 //!
 //! [`reading`] reads the texts and [`passages`] matches each with the query; [`embedding`] compares
 //! words that differ and mean the same. [`features`] turns the matches into a score by a linear
-//! model ([`model`]) that `tools/ranking/fit.py` fits; [`bm25`] is the lexical score in it.
+//! model ([`model`]) that `tools/ranking/fit.py` fits; [`mod@bm25`] is the lexical score in it.
 //! [`answers`] then moves answers in front of questions, and [`sessions`] ranks sessions.
 
 pub(crate) mod answers;

@@ -84,12 +84,13 @@ impl SessionSecrets {
         self.fingerprints.clone()
     }
 
-    /// Returns the fingerprints added since [`Seen::mark_written`].
+    /// Returns the fingerprints added since [`SessionSecrets::mark_written`].
     pub fn new_fingerprints(&self) -> &[Fingerprint] {
         &self.fingerprints[self.fingerprints_written..]
     }
 
-    /// Returns the values added since [`Seen::mark_written`]: rows written before may hold them.
+    /// Returns the values added since [`SessionSecrets::mark_written`]: rows written before may
+    /// hold them.
     pub fn new_values(&self) -> &[Secret] {
         &self.values[self.values_written..]
     }

@@ -138,7 +138,7 @@ pub(crate) fn commit_swap(
         // The second name lets recovery overwrite the old file after a crash. On a file system
         // without hard links the old file is removed as it is.
         if let Err(error) = fs::hard_link(&paths.database, &paths.old) {
-            tracing::warn!(%error, "cannot link the old file; it will be removed without being overwritten");
+            tracing::warn!(%error, "cannot link the old file; it will not be overwritten");
         }
     }
     on_step(SwapStep::OldLinked)?;

@@ -460,7 +460,7 @@ fn count_records_up_to(
 ) -> Result<u64> {
     Ok(connection
         .prepare_cached(
-            "SELECT count_records_up_to(*) FROM records r JOIN sessions s ON s.id = r.session
+            "SELECT count(*) FROM records r JOIN sessions s ON s.id = r.session
              WHERE s.name = ?1 AND (r.line, r.ordinal) <= (?2, ?3)",
         )?
         .query_row(params![session.as_str(), mark.line, mark.ordinal], |row| {

@@ -44,7 +44,7 @@ impl EncryptionKey {
         Zeroizing::new(hex::encode(&self.0))
     }
 
-    /// Reads what [`Key::to_text`] wrote; lines that start with `#` are comments.
+    /// Parses the output of [`EncryptionKey::to_text`]; lines that start with `#` are comments.
     pub fn from_text(text: &str) -> Option<Self> {
         let mut lines = text
             .lines()

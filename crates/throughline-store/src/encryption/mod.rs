@@ -1,9 +1,9 @@
 //! Encryption at rest: SQLCipher under the same tables.
 //!
-//! A [`Key`] is 32 random bytes and lies at a [`KeyPlace`]. An encrypted file begins with the name
-//! of its key ([`file_kind`]), so that nothing else has to say whether a store is encrypted, and no
-//! moment lies between the two being true. [`key_locations`] finds keys; [`convert`] makes an
-//! encrypted store of a plain one and back.
+//! An [`EncryptionKey`] is 32 random bytes, stored at a [`KeyLocation`]. An encrypted file begins
+//! with the name of its key ([`file_kind`]), so that nothing else has to say whether a store is
+//! encrypted, and no moment lies between the two being true. [`key_locations`] finds keys;
+//! [`convert`] makes an encrypted store of a plain one and back.
 //!
 //! Without the feature `encryption` all of this is there but SQLCipher: such a build says what an
 //! encrypted store needs.

@@ -1,10 +1,11 @@
 //! Records and what they belong to: sessions, workspaces, usage.
 //!
-//! This file reads records; [`insert`] writes new ones, [`rows`] changes and deletes stored ones,
-//! and [`indexing`] keeps their rows in the search index up to date. [`sessions`], [`workspaces`]
-//! and [`usage`] are the tables that records refer to. The rest are views: [`timeline`] reads a
-//! session page by page, [`steps`] reads records without their texts, [`touches`] lists the
-//! sessions that used a file, and [`feed`] reports what has changed since a position.
+//! This file reads records; [`mod@insert`] writes new ones, [`rows`] changes and deletes stored
+//! ones, and [`indexing`] keeps their rows in the search index up to date. [`sessions`],
+//! [`workspaces`] and [`usage`] are the tables that records refer to. The rest are views:
+//! [`timeline`] reads a session page by page, [`steps`] reads records without their texts,
+//! [`touches`] lists the sessions that used a file, and [`feed`] reports what has changed since a
+//! position.
 
 pub(crate) mod feed;
 mod indexing;

@@ -83,8 +83,9 @@ pub fn test_run(rng: &mut Rng, words: &Vocabulary, size_bytes: usize) -> (String
     let test = format!("{}::tests::{}", words.snake(rng), words.snake(rng));
     let _ = writeln!(
         out,
-        "test {test} ... FAILED\n\nfailures:\n\n---- {test} stdout ----\n\nthread '{test}' panicked \
-         at {}:{}:9:\nassertion `left == right` failed: {}\n  left: {}\n right: {}\n\nerror[E0{}]: {}",
+        "test {test} ... FAILED\n\nfailures:\n\n---- {test} stdout ----\n\n\
+         thread '{test}' panicked at {}:{}:9:\n\
+         assertion `left == right` failed: {}\n  left: {}\n right: {}\n\nerror[E0{}]: {}",
         words.path(rng),
         rng.between(10, 400),
         words.sentence(rng),

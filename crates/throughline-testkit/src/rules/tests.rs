@@ -25,7 +25,8 @@ fn check_cut(before: &str, sent: &str, open: &[&str], expected: &[&str]) {
 #[test]
 fn a_sound_conversation_breaks_nothing() {
     check(
-        "u prompt\na think + say + use #1 @A\na use #2 @A\nu result #1\nu result #2 + image\na done",
+        "u prompt\na think + say + use #1 @A\na use #2 @A\nu result #1\n\
+         u result #2 + image\na done",
         &[],
     );
     check_cut("", "u prompt\na use #1 + use #2\nu result #1", &["2"], &[]);
@@ -164,7 +165,8 @@ fn thoughts_lead_somewhere_and_stay_as_they_are() {
     );
 }
 
-/// A log in order has no excuse: whatever of its last thoughts is altered, left out or moved is noticed.
+/// A log in order has no excuse: whatever of its last thoughts is altered, left out or moved is
+/// noticed.
 #[test]
 fn a_tampered_transcript_is_noticed() {
     let changed = &["ThinkingChanged"];

@@ -42,8 +42,8 @@ fn parted(before: &[Message], sent: &[Message], broken: &mut Vec<Broken>) {
     }
 }
 
-/// What an assistant says right after thinking is not sent without the thought. Where responses have
-/// names, [`parted`] sees to it.
+/// What an assistant says right after thinking is not sent without the thought. Where responses
+/// have names, [`parted`] sees to it.
 fn reasoning(before: &[Message], sent: &[Message], broken: &mut Vec<Broken>) {
     let said = sent.iter().filter(|m| m.role == Role::Assistant);
     let ids: HashSet<_> = said.map(|message| &message.id).collect();
@@ -63,7 +63,8 @@ fn reasoning(before: &[Message], sent: &[Message], broken: &mut Vec<Broken>) {
     }
 }
 
-/// No thought that is sent differs from the one that was thought, and those of the last turn are all there.
+/// No thought that is sent differs from the one that was thought, and those of the last turn are
+/// all there.
 fn thinking(before: &[Message], turns: &[Turn<'_>], broken: &mut Vec<Broken>) {
     let spoken: Vec<_> = turns
         .iter()
@@ -101,8 +102,8 @@ fn is_altered(before: &[Message], spoken: &[&Turn<'_>]) -> bool {
     })
 }
 
-/// The thoughts of the last turn are those of all entries of its responses, byte for byte. Only one that
-/// would end the turn may be left out, and must be.
+/// The thoughts of the last turn are those of all entries of its responses, byte for byte. Only one
+/// that would end the turn may be left out, and must be.
 fn strict(before: &[Message], last: &Turn<'_>) -> bool {
     let origin = Origins::of(last);
     let said = before.iter().filter(|message| origin.holds(message));
@@ -138,9 +139,9 @@ impl<'a> Origins<'a> {
     }
 }
 
-/// Says whether the log is at odds with itself where the last turn comes from: a call that is written twice, an
-/// entry that answers itself, a response with another one or a prompt inside, or an entry of which a part
-/// had to go to another turn.
+/// Says whether the log is at odds with itself where the last turn comes from: a call that is
+/// written twice, an entry that answers itself, a response with another one or a prompt inside, or
+/// an entry of which a part had to go to another turn.
 fn is_damaged(before: &[Message], spoken: &[&Turn<'_>]) -> bool {
     let Some((last, earlier)) = spoken.split_last() else {
         return false;
@@ -179,8 +180,8 @@ fn is_parted(before: &[Message], api: &ApiId) -> bool {
         .any(|message| !is_own(message) && speaks(message))
 }
 
-/// The same for a damaged log, response by response. A message may be sent in pieces, the first of them in an
-/// earlier turn. A thought that led to nothing in its own response may be left out.
+/// The same for a damaged log, response by response. A message may be sent in pieces, the first of
+/// them in an earlier turn. A thought that led to nothing in its own response may be left out.
 fn excused(before: &[Message], spoken: &[&Turn<'_>]) -> bool {
     let Some(last) = spoken.last() else {
         return true;

@@ -15,7 +15,7 @@ use crate::output::{Exit, error_with_hint};
 /// Serve memory to an agent over MCP
 ///
 /// Agents run this command; it speaks the protocol on standard input and output. The agent can
-/// search and read the sessions of its folder, and save facts; `write` under [mcp] in the
+/// search and read the sessions of its folder, and save facts; `write` under `[mcp]` in the
 /// configuration allows more.
 #[derive(Debug, clap::Args)]
 pub(crate) struct McpArgs {

@@ -17,7 +17,7 @@ use crate::output::{self, Exit, say, time};
 
 /// Apply the retention limits and run maintenance
 ///
-/// Writes the digests of finished sessions. Above the caps under [retention], and after
+/// Writes the digests of finished sessions. Above the caps under `[retention]`, and after
 /// `delete_after_days` if that is set, it removes the text of sessions but keeps their digests;
 /// below the soft cap nothing is removed. Then it runs the maintenance that is due: compressing old
 /// sessions, merging duplicate facts, deleting unused rows. `throughline ingest` also does the

@@ -10,7 +10,7 @@ use super::phrases::{
     defined_names, failure_line, head_of_text, identifiers, is_finding, is_rule, one_line,
     strip_argument_name,
 };
-use crate::record_view::RecordView;
+use crate::record_view::ExtractorRecord;
 
 /// The version of the saved state. A state of another version is rebuilt from the records.
 const VERSION: u32 = 3;
@@ -139,7 +139,7 @@ impl SummaryBuilder {
     }
 
     /// Adds the next record.
-    pub fn add_record(&mut self, record: &RecordView<'_>) {
+    pub fn add_record(&mut self, record: &ExtractorRecord<'_>) {
         self.start_message(record.message);
         if record.kind != RecordKind::Artifact {
             self.tokens += estimate(record.content);
@@ -162,7 +162,7 @@ impl SummaryBuilder {
         }
     }
 
-    fn add_earlier_summary(&mut self, record: &RecordView<'_>) {
+    fn add_earlier_summary(&mut self, record: &ExtractorRecord<'_>) {
         // A summary that Throughline wrote is fenced.
         let text = match fence::enclosed_text(record.content) {
             Some(text) => text.into(),
@@ -192,7 +192,7 @@ impl SummaryBuilder {
         }
     }
 
-    fn add_prompt(&mut self, record: &RecordView<'_>) {
+    fn add_prompt(&mut self, record: &ExtractorRecord<'_>) {
         // A new prompt interrupts the open calls: they will not get a result any more.
         self.open.clear();
         let text = head_of_text(record.content, PROMPT_BYTES_MAX);
@@ -224,7 +224,7 @@ impl SummaryBuilder {
         }
     }
 
-    fn add_answer(&mut self, record: &RecordView<'_>) {
+    fn add_answer(&mut self, record: &ExtractorRecord<'_>) {
         self.asks_tool = false;
         self.answer = Some(head_of_text(record.content, ANSWER_BYTES_MAX));
         if let Some(turn) = self.turns.last_mut() {
@@ -244,7 +244,7 @@ impl SummaryBuilder {
         }
     }
 
-    fn add_call(&mut self, record: &RecordView<'_>) {
+    fn add_call(&mut self, record: &ExtractorRecord<'_>) {
         self.tool_calls += 1;
         self.asks_tool = true;
         if let Some(turn) = self.turns.last_mut() {
@@ -276,7 +276,7 @@ impl SummaryBuilder {
         push_capped(&mut self.open, open, OPEN_MAX, &mut 0);
     }
 
-    fn add_result(&mut self, record: &RecordView<'_>) {
+    fn add_result(&mut self, record: &ExtractorRecord<'_>) {
         let index = self
             .open
             .iter()
@@ -318,7 +318,7 @@ impl SummaryBuilder {
         push_capped(&mut self.failures, failure, FAILURES_MAX, &mut 0);
     }
 
-    fn add_artifact(&mut self, record: &RecordView<'_>) {
+    fn add_artifact(&mut self, record: &ExtractorRecord<'_>) {
         let Some(path) = record.path else { return };
         let file = self.touch_file(path);
         file.changed += 1;
@@ -336,7 +336,7 @@ impl SummaryBuilder {
 
     /// Counts the identifiers in a text. A single identifier cannot be a prompt injection, so
     /// thoughts and tool results count too, but less than messages.
-    fn count_identifiers(&mut self, record: &RecordView<'_>) {
+    fn count_identifiers(&mut self, record: &ExtractorRecord<'_>) {
         let weight = match record.kind {
             RecordKind::Prompt | RecordKind::Assistant => 3,
             RecordKind::Thinking | RecordKind::ToolUse => 2,

@@ -1,11 +1,10 @@
 //! The embedded extractor: turns records into a summary without a model.
 //!
-//! A [`SummaryBuilder`] takes one
-//! [`RecordView`](crate::record_view::RecordView) after another. It is bounded, and it drops first
-//! what is needed least after a compaction: it keeps the last request and the user's rules
-//! verbatim, files and commands with their exact names, and failures. [`render_summary`] writes
-//! the sections within the limits. Both are deterministic, and processing a session in several
-//! batches gives the same result as processing it at once.
+//! A [`SummaryBuilder`] takes one [`ExtractorRecord`](crate::record_view::ExtractorRecord) after
+//! another. It is bounded, and it drops first what is needed least after a compaction: it keeps the
+//! last request and the user's rules verbatim, files and commands with their exact names, and
+//! failures. [`render_summary`] writes the sections within the limits. Both are deterministic, and
+//! processing a session in several batches gives the same result as processing it at once.
 
 mod builder;
 mod phrases;

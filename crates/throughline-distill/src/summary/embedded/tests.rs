@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use testkit::transcript::transcript;
 
 use super::*;
-use crate::record_view::RecordView;
+use crate::record_view::ExtractorRecord;
 
 const FILE: &str = "/m/summary.md";
 
@@ -22,7 +22,7 @@ fn records(messages: &[Message]) -> Vec<Record> {
 fn fold(records: &[Record]) -> SummaryBuilder {
     let mut fold = SummaryBuilder::new();
     for record in records {
-        fold.add_record(&RecordView::from(record));
+        fold.add_record(&ExtractorRecord::from(record));
     }
     fold
 }
@@ -203,7 +203,7 @@ fn a_session_without_end_stays_within_the_limits() {
             }
         });
         for record in records(&messages) {
-            fold.add_record(&RecordView::from(&record));
+            fold.add_record(&ExtractorRecord::from(&record));
         }
     }
     let limits = SummaryLimits::default();
@@ -252,7 +252,7 @@ proptest! {
             if cuts.contains(&place) {
                 pieces = SummaryBuilder::from_json(&pieces.to_json().unwrap()).unwrap();
             }
-            pieces.add_record(&RecordView::from(record));
+            pieces.add_record(&ExtractorRecord::from(record));
         }
         prop_assert_eq!(&pieces, &whole);
         prop_assert_eq!(account(&pieces), account(&whole));

@@ -711,11 +711,12 @@ proptest! {
             (0..4).map(|n| {
                 let name = &names[session * 4 + n];
                 let text = if n % 2 == 0 {
-                    format!("{} in a short text that lies in a block with its neighbours", marker(name))
+                    format!("{} in a short text in a block with its neighbours", marker(name))
                 } else {
                     long(name)
                 };
-                said(sessions[session], name, if n == 0 { Origin::Human } else { Origin::Tool }, text)
+                let origin = if n == 0 { Origin::Human } else { Origin::Tool };
+                said(sessions[session], name, origin, text)
             }).collect()
         };
         for (at, session) in sessions.iter().enumerate() {

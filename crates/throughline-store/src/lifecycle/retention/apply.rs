@@ -193,7 +193,7 @@ impl Store {
         let connection = crate::open::connection::open_writer(self.path(), self.key.as_ref())?;
         let shrunk = connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);");
         if let Err(error) = &shrunk {
-            tracing::warn!(%error, "cannot shrink the file of the store; its free pages will be reused");
+            tracing::warn!(%error, "cannot shrink the store; its free pages will be reused");
         }
         Ok(shrunk.is_ok())
     }

@@ -1,9 +1,9 @@
 //! Reads a SQLite file at the level of pages, trees and rows, also where SQLite itself refuses to.
 //!
 //! SQLite stops at the first corrupt page. Here a corrupt page costs only the rows on it.
-//! [`Image`] is the file with the commits of its write-ahead log laid over it, [`tree`] finds the
-//! rows of a page and the pages of a tree, [`row`] decodes a row. Nothing here writes, and nothing
-//! knows what the rows mean: that is the job of
+//! [`DatabaseImage`] is the file with the commits of its write-ahead log laid over it, [`tree`]
+//! finds the rows of a page and the pages of a tree, [`row`] decodes a row. Nothing here writes,
+//! and nothing knows what the rows mean: that is the job of
 //! [`crate::salvage::repair`](mod@crate::salvage::repair).
 //!
 //! Only the cells that a page lists are read, never its free space: deleted rows do not come back.
