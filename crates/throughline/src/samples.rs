@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use crate::install::manifest::private_folder;
+
 macro_rules! file {
     ($folder:literal, $name:literal) => {
         (
@@ -73,7 +75,7 @@ pub(crate) fn write_samples(folder: &Path) -> anyhow::Result<()> {
             continue;
         }
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).with_context(failed)?;
+            private_folder(parent)?;
         }
         std::fs::write(&path, text).with_context(failed)?;
     }

@@ -113,7 +113,8 @@ pub(crate) fn content_hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-fn private_folder(path: &Path) -> anyhow::Result<()> {
+/// Creates a folder that only its owner can read, unless it exists.
+pub(crate) fn private_folder(path: &Path) -> anyhow::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
