@@ -28,7 +28,7 @@ pub struct Root {
 pub struct Discovery {
     /// In the order of their agents and paths.
     pub sources: BTreeSet<Source>,
-    /// What could not be read, and why.
+    /// The paths that could not be read, and why.
     pub errors: Vec<SourceError>,
     /// All folders of all captured agents were walked, so a source that was not found is gone.
     pub is_complete: bool,

@@ -183,7 +183,7 @@ impl ContextLimit {
     }
 }
 
-/// What is known about a payload from outside of it.
+/// Facts about a payload from the command line and the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookHints {
     /// The agent and the event that the hook's command line names.

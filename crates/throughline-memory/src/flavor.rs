@@ -135,7 +135,7 @@ impl Flavor {
     }
 }
 
-/// What an adapter was written and tested against, weakest first.
+/// The evidence that an adapter was written and tested with, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FormatEvidence {

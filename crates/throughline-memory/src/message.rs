@@ -83,7 +83,7 @@ pub enum Origin {
     /// A tool returned it.
     Tool,
     /// The agent program added it: reminders, notifications, command envelopes, instruction files.
-    /// Such text does not become a record.
+    /// Text of this origin does not become a record.
     Harness,
 }
 

@@ -25,7 +25,7 @@ const NESTING_MAX: usize = 4;
 /// How many levels above its arguments the id of a call is searched for.
 const CALL_ID_LEVELS_MAX: usize = 4;
 
-/// What must not remain in the log of a source.
+/// The texts that must be removed from the log of a source.
 #[derive(Debug, Default)]
 pub(crate) struct LogFilter {
     /// Lines of credential files.
@@ -330,7 +330,7 @@ fn enclosing_call_ids(outline: &JsonOutline<'_>, node: usize) -> Vec<String> {
     Vec::new()
 }
 
-/// What is known about the strings of an object.
+/// The rules that apply to the strings of one JSON object.
 #[derive(Clone, Copy, Debug)]
 struct NodeFlags {
     /// The object, or one around it, names a never-captured file.

@@ -24,7 +24,7 @@ const QUEUED_BATCHES_MAX: usize = 12;
 /// batches of one thread at a time, and the others must not use up the room it needs.
 const IN_FLIGHT_BYTES_MAX: usize = 24 << 20;
 
-/// What a reading thread sends: the batches of a source, then its end.
+/// The messages of a reading thread: the batches of a source, then its end.
 pub(super) enum ReadEvent {
     Batch {
         source: usize,

@@ -12,7 +12,7 @@ use crate::Source;
 use crate::discovery::SourceError;
 use crate::tail::{self, SourceChunk};
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SweepReport {
     pub discovered: usize,
@@ -49,7 +49,7 @@ pub struct SweepProgress {
     pub records: usize,
 }
 
-/// What one chunk of a source adds to the counts of a sweep.
+/// The counts that one chunk of a source adds to a sweep.
 #[derive(Debug, Default)]
 pub(super) struct ChunkCounts {
     pub(super) read_bytes: u64,

@@ -19,7 +19,7 @@ pub(super) struct ChangeQueue {
     burst_started: Condvar,
 }
 
-/// What changed in one burst.
+/// The changes of one burst of file events.
 #[derive(Debug, Default)]
 pub(super) struct PathChanges {
     pub(super) paths: BTreeSet<PathBuf>,

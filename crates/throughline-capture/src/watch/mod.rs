@@ -117,7 +117,7 @@ pub fn watch(
     Ok(())
 }
 
-/// What the next sweep covers.
+/// The paths that the next sweep covers.
 enum SweepTarget {
     AllRoots,
     Paths(BTreeSet<PathBuf>),

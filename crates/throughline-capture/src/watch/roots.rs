@@ -29,7 +29,7 @@ pub(super) struct RootWatcher {
     has_unwatched_root: bool,
 }
 
-/// What the watcher's thread reports besides changes.
+/// The events of the watcher's thread besides changes.
 #[derive(Debug, Default)]
 struct WatcherState {
     /// A folder could not be watched.

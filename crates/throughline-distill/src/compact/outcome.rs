@@ -51,7 +51,7 @@ pub enum SummarySource {
     Full,
 }
 
-/// What triggered the compaction.
+/// The trigger of the compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {

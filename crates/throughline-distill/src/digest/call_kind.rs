@@ -5,7 +5,7 @@
 
 use memory::command::strip_setup;
 
-/// What a call does.
+/// The purpose of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallKind {
     Read,

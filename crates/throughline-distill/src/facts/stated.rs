@@ -8,6 +8,7 @@
 mod moment;
 mod patterns;
 mod sentences;
+mod words;
 
 use memory::FactKind;
 use memory::fact::WORDS_MAX;

@@ -156,7 +156,7 @@ pub fn update_pending_summaries(
     Ok(report)
 }
 
-/// What a run did to one session.
+/// The effect of a run on one session.
 #[derive(Default)]
 struct SessionUpdate {
     /// Who wrote the summary; `None` if it was not written.

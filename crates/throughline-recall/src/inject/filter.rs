@@ -105,7 +105,7 @@ pub(crate) struct InjectionFilter<'a> {
     pub(crate) shown_items: &'a BTreeSet<MemoryItem>,
     /// The words of these items: another record may say the same.
     pub(crate) shown_words: &'a [StemmedText],
-    /// What the session has said lately.
+    /// The latest texts of the session.
     pub(crate) session_words: &'a [StemmedText],
     pub(crate) usefulness: &'a BTreeMap<MemoryItem, f64>,
     pub(crate) fact_similarity_min: f64,

@@ -179,7 +179,7 @@ struct FoundItems {
     /// Facts, each with its similarity to the prompt.
     facts: Vec<(Fact, f64)>,
     hits: PromptHits,
-    /// What the session said lately.
+    /// The latest texts of the session.
     session_texts: Vec<String>,
 }
 

@@ -39,7 +39,7 @@ const OUTSIDE_TOOLS: &[&str] = &[
     "scrape",
 ];
 
-/// What decides which texts a prompt may be shown.
+/// The properties of a prompt that decide which texts it may be shown.
 #[derive(Debug)]
 pub(super) struct PromptProfile<'a> {
     text: &'a str,

@@ -49,7 +49,7 @@ pub(crate) struct PassageReader<'q> {
     vocabulary: Vec<VocabularyEntry>,
 }
 
-/// What the reader knows of a word.
+/// The data that the reader keeps for a word.
 #[derive(Debug)]
 struct VocabularyEntry {
     /// The index of the term that the word is a form of.

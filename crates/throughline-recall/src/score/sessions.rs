@@ -97,7 +97,7 @@ pub(crate) fn rank_sessions(
         .collect())
 }
 
-/// What speaks for each session, by its number.
+/// The evidence for each session, by its number.
 #[derive(Debug)]
 pub(crate) struct SessionEvidence {
     records: HashMap<u32, f64>,

@@ -143,7 +143,7 @@ fn line_start(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// What each column may hold; `None` when the line is no header or names no secret.
+/// The secrets that each column may hold; `None` if the line is not a header or names no secret.
 fn read_header(header: &str, delimiter: char) -> Option<Vec<Option<NameStrength>>> {
     let cells = cells(header, delimiter);
     let count = cells.len();

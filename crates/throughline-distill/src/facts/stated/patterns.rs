@@ -7,6 +7,10 @@ use memory::FactKind;
 use memory::FactKind::{Decision, Note, Preference};
 
 use super::moment::main_clause;
+use super::words::{
+    HABITS, IMPERATIVES, MADE, NARRATION, NOT_RULES, OUTPUTS, PERSONS, RECURRENCES, SCOPES,
+    TROUBLE, WORK_PRODUCTS,
+};
 
 /// Returns which kind of fact a lower-cased sentence states, if it states one.
 ///
@@ -93,28 +97,6 @@ impl<'a> Sentence<'a> {
         main.has_word(TROUBLE)
     }
 }
-
-/// Words of reports: what is broken, slow or done at the moment.
-const TROUBLE: &[&str] = &[
-    "fail", "fails", "failed", "failing", "broken", "breaks", "broke", "crash", "crashes",
-    "crashed", "slow", "down", "red", "green", "wrong", "missing", "behind", "reported", "timeout",
-    "timeouts", "flaky", "stuck", "hangs", "works", "worked", "pass", "passes", "passed",
-    "welcome", "restarted", "tired", "forever", "bug", "bugs", "error:", "typo", "tight",
-];
-
-/// Words that are no subject of a rule.
-const PERSONS: &[&str] = &[
-    "it", "he", "she", "they", "you", "somebody", "someone", "everybody", "everyone", "nobody",
-    "that", "this", "there", "which", "who",
-];
-
-/// Words after "always" or "never" that tell a story instead of giving a rule.
-const NARRATION: &[&str] = &[
-    "a", "an", "the", "was", "were", "is", "are", "had", "has", "have", "been", "i", "you", "he",
-    "she", "we", "they", "in", "on", "at", "works", "worked", "fails", "failed", "happens",
-    "happened", "heard", "got", "gets", "returns", "returned", "did", "does", "really", "quite",
-    "to", "saw", "seen", "mind", "knew", "failing", "thought",
-];
 
 /// "We decided to …", "let's go with …", "we switched to …".
 fn is_decision(sentence: &Sentence<'_>) -> bool {
@@ -237,15 +219,6 @@ fn is_general_subject(word: &str) -> bool {
         .contains(&word)
 }
 
-/// Verbs with which people begin a task.
-const IMPERATIVES: &[&str] = &[
-    "add", "fix", "run", "write", "make", "use", "try", "look", "show", "open", "remove", "delete",
-    "rename", "update", "change", "commit", "push", "explain", "create", "implement", "refactor",
-    "check", "test", "keep", "stop", "avoid", "ask", "be", "bring", "read", "move", "revert",
-    "undo", "continue", "go", "do", "don't", "put", "set", "let's", "install", "build", "deploy",
-    "merge", "rebase", "review", "document", "find", "search", "replace", "rewrite", "generate",
-];
-
 /// "When you add a route, also add …", "before every commit, run …", "for dates use UTC".
 fn is_conditional_rule(sentence: &Sentence<'_>) -> bool {
     if sentence.starts_with(&[
@@ -304,13 +277,6 @@ fn is_conditional_rule(sentence: &Sentence<'_>) -> bool {
             .any(|word| directs.contains(word))
 }
 
-/// What an agent does again and again, so that a rule about it holds for good.
-const HABITS: &[&str] = &[
-    "add", "change", "commit", "create", "deploy", "document", "edit", "introduce", "merge",
-    "modify", "name", "open", "push", "rename", "remove", "search", "touch", "update", "use",
-    "write", "generate", "install", "publish", "release",
-];
-
 /// "Don't use mocks …", "stop adding …", "avoid …", "no emojis in …".
 fn is_prohibition(sentence: &Sentence<'_>) -> bool {
     if let Some(rest) = sentence.after(&["don't ", "do not ", "dont "]) {
@@ -344,13 +310,6 @@ fn is_prohibition(sentence: &Sentence<'_>) -> bool {
     ]);
     is_rule && !reports && rest.words.len() >= 2
 }
-
-/// Verbs after "don't" that comfort, doubt or wait instead of forbidding.
-const NOT_RULES: &[&str] = &[
-    "worry", "forget", "know", "think", "understand", "see", "mind", "bother", "hesitate", "care",
-    "wait", "panic", "start", "answer", "get", "break", "have", "need", "want", "like", "believe",
-    "remember", "feel", "include", "be",
-];
 
 /// "Use X, never Y", "use X instead of Y", "use X in the docs".
 fn is_choice(sentence: &Sentence<'_>) -> bool {
@@ -392,18 +351,6 @@ fn has_scope(text: &str) -> bool {
         })
     })
 }
-
-/// Parts of a project, and languages.
-const SCOPES: &[&str] = &[
-    "javascript", "typescript", "python", "rust", "go", "java", "kotlin", "swift", "ruby", "php",
-    "c++", "c#", "sql", "yaml", "json", "css", "html", "markdown", "makefiles", "bash", "react",
-    "yaml files", "json files", "library code", "integration tests", "unit tests", "public apis",
-    "api responses", "controllers", "templates", "readmes", "indentation", "logs", "files",
-    "components", "classes", "functions", "variables", "constants", "docs", "documentation",
-    "code", "tests", "commit messages", "comments", "names", "identifiers", "dates", "money",
-    "migrations", "error messages", "log messages", "branch names", "ui texts", "shell scripts",
-    "scripts", "production", "everything",
-];
 
 /// "I prefer …", "I want small commits", "I don't like …".
 fn is_taste(sentence: &Sentence<'_>) -> bool {
@@ -450,12 +397,6 @@ fn is_taste(sentence: &Sentence<'_>) -> bool {
         _ => wanted.words.len() >= 2,
     })
 }
-
-/// What an agent produces all the time.
-const OUTPUTS: &[&str] = &[
-    "answers", "answer", "commits", "messages", "responses", "replies", "comments", "summaries",
-    "explanations", "diffs", "names",
-];
 
 /// "We use …", "in this repo …", "our API is versioned …", "the team prefers …".
 fn is_team_practice(sentence: &Sentence<'_>) -> bool {
@@ -601,16 +542,6 @@ fn is_plural(word: &str) -> bool {
     word.len() > 3 && word.ends_with('s') && !word.ends_with("ss")
 }
 
-/// What developers produce, in the words in which conventions speak of it.
-const WORK_PRODUCTS: &[&str] = &[
-    "commit", "commits", "pr", "prs", "requests", "request", "branches", "branch", "names",
-    "tests", "test", "functions", "function", "methods", "files", "modules", "migrations",
-    "migration", "messages", "comments", "comment", "imports", "types", "endpoints", "endpoint",
-    "routes", "docs", "variables", "constants", "columns", "tables", "interfaces", "classes",
-    "scripts", "changes", "releases", "reviews", "titles", "dependencies", "snapshots", "fixtures",
-    "secrets", "errors", "logs", "hints", "identifiers", "enums", "structs", "credentials", "code",
-];
-
 /// "Keep pull requests under 400 lines", "ask before …", "be concise".
 fn is_lasting_imperative(sentence: &Sentence<'_>) -> bool {
     if sentence.starts_with(&["stick to ", "stick with "]) {
@@ -749,14 +680,6 @@ fn is_work_product_convention(sentence: &Sentence<'_>) -> bool {
         || is_convention && sentence.words.len() == 3 && sentence.word(2).contains(['_', '-'])
 }
 
-/// Times at which something happens again and again.
-const RECURRENCES: &[&str] = &[
-    " every monday", " every tuesday", " every wednesday", " every thursday", " every friday",
-    " every saturday", " every sunday", " every day", " every night", " every week",
-    " every month", " every 30 ", " every 60 ", " every 90 ", " every hour", " weekly", " nightly",
-    " daily",
-];
-
 /// Says whether a predicate tells where something is, or with which tool it is made or run.
 fn states_place_or_tool(predicate: &[&str], subject: &str) -> bool {
     let Some((verb, rest)) = predicate.split_first() else {
@@ -787,13 +710,6 @@ fn states_place_or_tool(predicate: &[&str], subject: &str) -> bool {
         _ => false,
     }
 }
-
-/// Participles of how something is made, kept or run.
-const MADE: &[&str] = &[
-    "built", "written", "run", "deployed", "hosted", "generated", "stored", "loaded", "called",
-    "named", "kept", "rebuilt", "rotated", "versioned", "released", "tested", "formatted",
-    "managed", "configured", "served", "rendered", "installed", "returned", "compiled",
-];
 
 /// Says whether a word names a concrete thing: a path, a number, a region, a host.
 fn is_concrete(word: &str) -> bool {

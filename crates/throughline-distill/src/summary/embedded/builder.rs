@@ -37,7 +37,7 @@ const LINE_CHARS_MAX: usize = 240;
 const COMMAND_CHARS_MAX: usize = 300;
 const PATH_CHARS_MAX: usize = 300;
 
-/// What the extractor knows about a session so far.
+/// The state of the extractor after the records read so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SummaryBuilder {
     version: u32,
