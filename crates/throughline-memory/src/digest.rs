@@ -12,8 +12,11 @@ use crate::fingerprint::ErrorFingerprint;
 use crate::{Trust, Usage};
 
 /// The version of the digest algorithm. Digests of an older version are rebuilt as long as their
-/// records still exist.
-pub const VERSION: u32 = 1;
+/// records still exist. Signals are made with the digest, so a new [`signal::VERSION`] needs a new
+/// version here too.
+///
+/// [`signal::VERSION`]: crate::signal::VERSION
+pub const VERSION: u32 = 2;
 
 /// A digest keeps this many prompts from the start of the session …
 pub const FIRST_PROMPTS_MAX: usize = 2;

@@ -25,9 +25,12 @@ pub enum Flavor {
     Qwen,
     Kimi,
     Antigravity,
+    /// A program that submits its records itself, and writes no log.
+    Program,
 }
 
 impl Flavor {
+    /// The agents, whose logs are read.
     pub const ALL: &[Self] = &[
         Self::Claude,
         Self::Codex,
@@ -68,6 +71,7 @@ impl Flavor {
             Self::Qwen => "qwen",
             Self::Kimi => "kimi",
             Self::Antigravity => "antigravity",
+            Self::Program => "program",
         }
     }
 
@@ -91,14 +95,13 @@ impl Flavor {
             Self::Qwen => "Qwen Code",
             Self::Kimi => "Kimi Code",
             Self::Antigravity => "Antigravity",
+            Self::Program => "Program",
         }
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|flavor| flavor.name() == name)
+        let mut all = Self::ALL.iter().copied().chain([Self::Program]);
+        all.find(|flavor| flavor.name() == name)
     }
 
     /// Returns what the adapter was tested against. `docs/AGENTS.md` has the details.
@@ -121,6 +124,21 @@ impl Flavor {
             Self::Copilot => &["copilot", "--resume", native],
             Self::Goose => &["goose", "session", "--resume", "--session-id", native],
             Self::Kimi => &["kimi", "--session", native],
+            _ => return None,
+        };
+        Some(command.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    /// Returns the command that starts the agent with a first prompt, if it is known to work.
+    pub fn prompt_command(self, prompt: &str) -> Option<Vec<String>> {
+        let command: &[&str] = match self {
+            Self::Claude => &["claude", prompt],
+            Self::Codex => &["codex", prompt],
+            Self::Gemini => &["gemini", "--prompt-interactive", prompt],
+            Self::Opencode => &["opencode", "--prompt", prompt],
+            Self::Copilot => &["copilot", "--interactive", prompt],
+            Self::Cursor => &["cursor-agent", prompt],
+            Self::Qwen => &["qwen", "--prompt-interactive", prompt],
             _ => return None,
         };
         Some(command.iter().map(|word| (*word).to_owned()).collect())
@@ -172,6 +190,7 @@ mod tests {
         for &flavor in Flavor::ALL {
             assert_eq!(Flavor::from_name(flavor.name()), Some(flavor));
         }
+        assert_eq!(Flavor::from_name("program"), Some(Flavor::Program));
         assert_eq!(Flavor::from_name("clod"), None);
     }
 }

@@ -51,6 +51,9 @@ impl MessageId {
     /// The prefix of ids of entries that come from an agent's prompt history.
     pub const HISTORY_PREFIX: &str = "history/";
 
+    /// The prefix of ids of records that a program submitted under an id of its own.
+    pub const SUBMITTED_PREFIX: &str = "given/";
+
     /// Says whether the id was derived from the preceding entries or from the position in the log,
     /// because the agent assigns no ids of its own.
     pub fn is_derived(&self) -> bool {
@@ -83,6 +86,16 @@ impl SessionId {
             .split_once(':')
             .map_or(self.0.as_str(), |(_, native)| native)
     }
+}
+
+/// Returns the usual form of a UUID, in lower case with hyphens, if the text is one.
+pub fn parse_uuid(text: &str) -> Option<String> {
+    let is_valid = text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        });
+    is_valid.then(|| text.to_ascii_lowercase())
 }
 
 /// Identifies a record. The first twelve bytes are a hash of its content, the last four a hash of
@@ -170,6 +183,14 @@ impl Serialize for RecordId {
     }
 }
 
+impl<'de> Deserialize<'de> for RecordId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let parsed = text.parse();
+        parsed.map_err(|_: InvalidRecordId| serde::de::Error::custom("not a record id"))
+    }
+}
+
 /// Derives ids for a log whose entries have none: each id hashes all entries before it.
 ///
 /// A resumed or forked log that repeats the entries of its parent gets the parent's ids, while the
@@ -220,6 +241,19 @@ mod tests {
         let id = RecordId::from_bytes(*b"0123456789abcdef");
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!("zz".parse::<RecordId>(), Err(InvalidRecordId));
+    }
+
+    #[test]
+    fn uuids_are_recognised() {
+        let uuid = "3F2504E0-4F89-41D3-9A0C-0305E82C3301";
+        assert_eq!(parse_uuid(uuid), Some(uuid.to_ascii_lowercase()));
+        for other in [
+            "",
+            "3f2504e04f8941d39a0c0305e82c3301",
+            "3f2504e0-4f89-41d3-9a0c-0305e82c330g",
+        ] {
+            assert_eq!(parse_uuid(other), None);
+        }
     }
 
     #[test]

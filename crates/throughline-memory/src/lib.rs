@@ -7,10 +7,12 @@
 //!   record belongs to. [`id`] defines their identifiers.
 //! - [`tokens`], [`price`]: the size of a text for a model, and its cost.
 //! - [`summary`]: the running notes of a live session. [`digest`]: the account of a session that
-//!   outlives its records; it names errors by their [`fingerprint`].
+//!   outlives its records; it names errors by their [`fingerprint`]. [`signal`]: what happened in
+//!   a session that may recur in others.
 //! - [`fact`]: a short durable statement. [`words`] compares statements with each other.
 //! - [`hygiene`], [`directives`]: detection of text that tries to instruct a model. [`fence`]
 //!   marks the text that Throughline itself puts into a conversation.
+//! - [`layers`]: the policies of working memory and of the context cache.
 //! - [`flatten`], [`command`]: tool arguments as readable text, and the shell commands in them.
 //!
 //! The crate performs no I/O, reads no clock and knows no agent's own log format.
@@ -33,10 +35,12 @@ pub mod flavor;
 pub mod hygiene;
 pub mod id;
 pub mod item;
+pub mod layers;
 pub mod message;
 pub mod price;
 pub mod record;
 pub mod session;
+pub mod signal;
 pub mod summary;
 pub mod tokens;
 pub mod words;
@@ -54,7 +58,10 @@ pub use message::{
 };
 pub use price::{Cost, Price, Prices};
 pub use record::{Record, RecordEnvironment, RecordKind, Trust};
-pub use session::{Session, SessionKind, SessionPatch, Title, TitleRank, Usage, UsageEntry};
+pub use session::{
+    Session, SessionKind, SessionMarks, SessionPatch, Title, TitleRank, Usage, UsageEntry,
+};
+pub use signal::{Signal, SignalKind};
 pub use summary::Summary;
 pub use tokens::Tokens;
 pub use workspace::Workspace;

@@ -41,6 +41,14 @@ impl Prices {
     /// Returns the price of a model, or the price of the longest name that the model is a dated
     /// release of.
     pub fn price_of(&self, model: &str) -> Option<&Price> {
+        self.price_of_name(model).or_else(|| {
+            // Some agents write `claude-sonnet-4.5` for `claude-sonnet-4-5`.
+            let dashed = model.replace('.', "-");
+            self.price_of_name(&dashed)
+        })
+    }
+
+    fn price_of_name(&self, model: &str) -> Option<&Price> {
         self.models.get(model).or_else(|| {
             self.models
                 .iter()
@@ -172,6 +180,7 @@ mod tests {
             ("claude-opus-4-5-20251101", Some(5.0)),
             ("claude-opus-4-5@20251101", Some(5.0)),
             ("claude-opus-4-20250514", Some(15.0)),
+            ("claude-opus-4.5", Some(5.0)),
             ("gpt-5-2025-08-07", Some(1.25)),
             ("gpt-5-latest", Some(1.25)),
             ("gpt-5-preview-09-2025", Some(1.25)),

@@ -1,9 +1,8 @@
 //! Records: the searchable events that the store keeps, and their projection from messages.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::message::{Block, Message, Origin, ToolResult};
 use crate::{CallId, MessageId, SessionId, fence, flatten};
@@ -23,7 +22,7 @@ pub struct Record {
     pub call: Option<CallId>,
     pub content: String,
     pub tags: Vec<String>,
-    pub metadata: BTreeMap<String, String>,
+    pub metadata: Map<String, Value>,
     pub trust: Trust,
     pub context: RecordEnvironment,
 }
@@ -195,7 +194,7 @@ impl Projection {
             call: None,
             content: String::new(),
             tags: Vec::new(),
-            metadata: BTreeMap::new(),
+            metadata: Map::new(),
             trust: Trust::Tool,
             context: RecordEnvironment {
                 cwd: message.cwd.clone(),
@@ -243,7 +242,8 @@ impl Projection {
             fence::strip(&result.content).into_owned(),
         );
         if let Some(code) = result.exit_code {
-            record.metadata.insert("exit_code".into(), code.to_string());
+            let code = Value::String(code.to_string());
+            record.metadata.insert("exit_code".into(), code);
         }
         record.tool.clone_from(&result.tool);
         record.path.clone_from(&result.path);

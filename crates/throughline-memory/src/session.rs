@@ -38,6 +38,30 @@ pub struct Session {
     pub evicted: u64,
     /// The number of stored records that its logs no longer contain.
     pub detached: u64,
+    #[serde(flatten)]
+    pub marks: SessionMarks,
+}
+
+impl Session {
+    /// Returns the name that the user gave the session, or else its title.
+    pub fn name_or_title(&self) -> Option<&str> {
+        self.marks.name.as_deref().or(self.title.as_deref())
+    }
+}
+
+/// What the user says of a session. Logs do not change it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionMarks {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub starred: bool,
+    /// An archived session is left out of lists.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
