@@ -76,6 +76,30 @@ const TABLES: &[(&str, &str)] = &[
             d.base FROM digests d JOIN sessions s ON s.id = d.session ORDER BY 1",
     ),
     (
+        "signals",
+        "SELECT s.name, x.kind, x.name, x.text, x.times, x.ms, x.tokens, x.overcome,
+            hex(x.first_record), x.version, x.evicted
+         FROM signals x JOIN sessions s ON s.id = x.session ORDER BY 1, 2, 3, x.evicted",
+    ),
+    (
+        "patterns",
+        "SELECT id, kind, name, data, at FROM patterns ORDER BY 1",
+    ),
+    (
+        "pattern_sessions",
+        "SELECT x.pattern, s.name FROM pattern_sessions x JOIN sessions s ON s.id = x.session
+         ORDER BY 1, 2",
+    ),
+    (
+        "review_log",
+        "SELECT pattern, decision, why, evidence, sessions, flavors, at FROM review_log
+         ORDER BY id",
+    ),
+    (
+        "decision_queue",
+        "SELECT payload, sent FROM decision_queue ORDER BY id",
+    ),
+    (
         "evictions",
         "SELECT s.name, e.at, e.pass, e.records, e.prompts, e.tool_calls, e.errors, e.lost,
             length(e.ids), e.reread
@@ -84,6 +108,11 @@ const TABLES: &[(&str, &str)] = &[
     (
         "digest_rows",
         "SELECT s.name, d.id FROM digest_rows d JOIN sessions s ON s.id = d.session ORDER BY 1",
+    ),
+    (
+        "checkpoints",
+        "SELECT s.name, c.number, c.interaction, c.revision = s.revision, c.data
+         FROM checkpoints c JOIN sessions s ON s.id = c.session ORDER BY 1, 2",
     ),
     ("chores", "SELECT name, at FROM chores ORDER BY 1"),
     (
@@ -124,6 +153,11 @@ const TABLES: &[(&str, &str)] = &[
          FROM summaries m JOIN sessions s ON s.id = m.session ORDER BY 1",
     ),
     (
+        "session_marks",
+        "SELECT s.name, m.name, m.starred, m.archived, m.tags
+         FROM session_marks m JOIN sessions s ON s.id = m.session ORDER BY 1",
+    ),
+    (
         "extractions",
         "SELECT s.name, x.version, x.at, x.way, x.input, x.output, x.cache_read, x.cache_write,
             x.start_tokens, x.more_tokens, x.more_calls
@@ -137,13 +171,17 @@ const TABLES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Tables that are no part of what memory holds: the log of what was done differs between two ways
+/// to the same memory.
+const NOT_MEMORY: &[&str] = &["events"];
+
 /// Tables that [`TABLES`] does not list because they are shown with the records.
 const WITH_RECORDS: &[&str] = &[
     "records", "blocks", "bodies", "search", "search_terms", "marks", "tombstone_keys",
 ];
 
 impl Store {
-    /// Returns every table as text.
+    /// Returns all of memory as text, table by table.
     pub fn dump(&self) -> Result<String> {
         self.read(|connection| {
             let mut out = String::new();
@@ -169,7 +207,8 @@ fn report_unlisted_tables(connection: &Connection, out: &mut String) -> Result<(
     for name in names {
         let name = name?;
         let shown = TABLES.iter().any(|(table, _)| *table == name);
-        if !shown && !WITH_RECORDS.contains(&name.as_str()) {
+        let mut elsewhere = WITH_RECORDS.iter().chain(NOT_MEMORY);
+        if !shown && !elsewhere.any(|table| *table == name) {
             *out += &format!("# {name}: NOT SHOWN\n");
         }
     }

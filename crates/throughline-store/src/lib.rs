@@ -11,7 +11,7 @@
 //! | [`texts`] | compressed texts: blocks, bodies, archived logs |
 //! | [`index`] | the search index, and looking records up in it |
 //! | [`records`] | records, sessions, workspaces and usage, and views of them |
-//! | [`derived`] | facts, digests, summaries, injections, model calls |
+//! | [`derived`] | facts, digests, summaries, injections, model calls, events |
 //! | [`lifecycle`] | retention, forgetting, tombstones, rescans, maintenance |
 //! | [`salvage`] | health checks, verification, repair of damaged files |
 //! | [`backup`] | backups, restoring them, and swapping the database file |
@@ -58,12 +58,15 @@ pub use crate::backup::restore::{RedactionKey, RestoreResult, RestoreSource, res
 pub use crate::backup::swap::{OnStep, SwapRecovery, SwapStep};
 pub use crate::backup::{BackupReport, CopyProgress, Overwrite};
 pub use crate::derived::digests::{PendingDigest, StoredDigest};
+pub use crate::derived::events::{EventFilter, EventName, StoredEvent};
 pub use crate::derived::facts::{FactFilter, FactOutcome, FactScope, FactSessionFilter, NewFact};
 pub use crate::derived::injections::{
     InjectedItem, Injection, InjectionVerdict, NewInjection, USEFULNESS_UNKNOWN,
 };
 pub use crate::derived::leases::{Lease, LeaseKind, LeaseOutcome};
 pub use crate::derived::model_calls::{ModelCall, ModelSpending};
+pub use crate::derived::patterns::{PatternRow, QueuedDecision, Review};
+pub use crate::derived::signals::SessionSignals;
 pub use crate::derived::summaries::{
     NewSummary, SessionPosition, StoredSummary, SummaryInfo, SummaryMethod, SummaryProgress,
     SummaryWrite,
@@ -79,7 +82,9 @@ pub use crate::index::snippet::Snippet;
 pub use crate::index::{search, terms};
 pub use crate::ingest::batch::{Batch, BatchOrigin, BatchReport, LogChunk, ParseIssues, ReadPhase};
 pub use crate::ingest::sanitizer::{CleanEntries, IncomingEntries, Sanitizer};
-pub use crate::ingest::sources::{Cursor, NOT_CAPTURED, SourceIdentity, SourceReport, UNREAD_HEAD};
+pub use crate::ingest::sources::{
+    Cursor, HOOK_PAYLOADS, NOT_CAPTURED, SourceIdentity, SourceReport, UNREAD_HEAD,
+};
 pub use crate::ingest::writer::Ticket;
 pub use crate::lifecycle::archive_scope::ScrubReport;
 pub use crate::lifecycle::rescan::{RescanProgress, RescanReport, RescanScope};
@@ -91,9 +96,10 @@ pub use crate::portable::{
 };
 pub use crate::records::StoredRecord;
 pub use crate::records::feed::{FeedChanges, FeedPosition, FeedRecord, VersionedItem};
-pub use crate::records::sessions::SessionFilter;
+pub use crate::records::marks::{MarkFilter, MarksPatch};
+pub use crate::records::sessions::{SessionCursor, SessionFilter};
 pub use crate::records::steps::SessionStep;
-pub use crate::records::timeline::StoreCounts;
+pub use crate::records::timeline::{SessionOutline, StoreCounts};
 pub use crate::records::touches::FileTouch;
 pub use crate::records::usage::{RequestSize, UsageFilter, UsageRow};
 pub use crate::salvage::health::Health;

@@ -89,7 +89,7 @@ fn evict(store: &Store) {
             Some(base) => base.append(digest),
             None => digest,
         };
-        let ticket = store.put_digest(&pending, digest, now());
+        let ticket = store.put_digest(&pending, digest, Vec::new(), now());
         store.flush().unwrap();
         ticket.wait().unwrap();
     }

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
-use std::collections::BTreeMap;
-
 use memory::{
     Flavor, MessageId, Record, RecordEnvironment, RecordKind, SessionId, SessionPatch, Trust,
     Workspace,
@@ -54,7 +52,7 @@ fn record(session: &SessionId, number: usize) -> Record {
         call: None,
         content: words.join(" "),
         tags: Vec::new(),
-        metadata: BTreeMap::new(),
+        metadata: serde_json::Map::new(),
         trust: Trust::Model,
         context: RecordEnvironment::default(),
     }

@@ -6,7 +6,6 @@
     reason = "a test that cannot go on should fail"
 )]
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -186,9 +185,9 @@ prop_compose! {
             tool: call.as_ref().map(|_| "Bash".to_owned()),
             path, call: call.map(CallId::new), content, tags,
             metadata: code
-                .map(|code| ("exit_code".to_owned(), code))
+                .map(|code| ("exit_code".to_owned(), code.into()))
                 .into_iter()
-                .collect::<BTreeMap<_, _>>(),
+                .collect(),
             trust: Trust::Model,
             context: RecordEnvironment { cwd: None, branch, model: Some("m".to_owned()) },
         }
@@ -270,7 +269,7 @@ fn two_sessions() -> (tempfile::TempDir, Store) {
             call: None,
             content: format!("a prompt in {name}"),
             tags: Vec::new(),
-            metadata: BTreeMap::new(),
+            metadata: serde_json::Map::new(),
             trust: Trust::User,
             context: RecordEnvironment::default(),
         };

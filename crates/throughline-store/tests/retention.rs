@@ -186,7 +186,7 @@ impl World {
                 Some(base) => base.clone().append(digest),
                 None => digest,
             };
-            let ticket = self.store.put_digest(one, digest, self.now);
+            let ticket = self.store.put_digest(one, digest, Vec::new(), self.now);
             self.store.flush().unwrap();
             ticket.wait().unwrap();
         }
@@ -330,7 +330,9 @@ fn a_digest_does_not_keep_a_secret_that_becomes_known_later() {
         said: Some(format!("the value is {value}")),
         ..Digest::default()
     };
-    let ticket = world.store.put_digest(&pending[0], digest, world.now);
+    let ticket = world
+        .store
+        .put_digest(&pending[0], digest, Vec::new(), world.now);
     world.store.flush().unwrap();
     ticket.wait().unwrap();
     world.store.evict(&keep_none(), QUIET, world.now).unwrap();

@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use memory::{Digest, Session, SessionId};
+use memory::{Digest, Session, SessionId, Signal};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
+use crate::derived::signals::{self, CleanSignals};
 use crate::error::Result;
 use crate::index::digest_rows;
 use crate::ingest::writer::{CommitMode, WriterState};
@@ -110,23 +111,24 @@ impl Store {
         })
     }
 
-    /// Stores the digest of a session. A session that has changed since stays pending, and a digest
-    /// that another process has made of more records stays.
+    /// Stores the digest of a session with its signals. A session that has changed since stays
+    /// pending, and a digest that another process has made of more records stays.
     pub fn put_digest(
         &self,
         pending: &PendingDigest,
         digest: Digest,
+        signals: Vec<Signal>,
         now: Timestamp,
     ) -> Ticket<()> {
         let redactor = self.redactor();
-        let clean = CleanDigest::new(digest, |text| {
-            redactor.clean(text).into_owned().as_str().to_owned()
-        });
+        let clean = |text: &str| redactor.clean(text).into_owned().as_str().to_owned();
+        let signals = CleanSignals::new(signals, clean);
+        let clean = CleanDigest::new(digest, clean);
         let (name, revision) = (pending.session.id.clone(), pending.revision);
         let weight = DIGEST_WEIGHT;
         self.writer()
             .submit(weight, CommitMode::Grouped, move |tx, writer| {
-                write_digest(tx, writer, &name, revision, &clean, now)
+                write_digest(tx, writer, &name, revision, (&clean, &signals), now)
             })
     }
 
@@ -165,7 +167,7 @@ fn write_digest(
     writer: &mut WriterState,
     name: &SessionId,
     revision: i64,
-    clean: &CleanDigest,
+    (clean, found): (&CleanDigest, &CleanSignals),
     now: Timestamp,
 ) -> Result<()> {
     let session: Option<i64> = tx
@@ -176,23 +178,27 @@ fn write_digest(
         return Ok(());
     };
     let has_row = digest_rows::unindex(tx, writer, session)?;
-    tx.prepare_cached(
-        "INSERT INTO digests (session, version, revision, made, outcome, trust, data)
+    let written = tx
+        .prepare_cached(
+            "INSERT INTO digests (session, version, revision, made, outcome, trust, data)
          SELECT id, ?2, ?3, ?4, ?5, ?6, ?7 FROM sessions WHERE name = ?1
          ON CONFLICT (session) DO UPDATE SET version = excluded.version,
             revision = excluded.revision, made = excluded.made, outcome = excluded.outcome,
             trust = excluded.trust, data = excluded.data
          WHERE excluded.revision >= digests.revision",
-    )?
-    .execute(params![
-        name.as_str(),
-        clean.version,
-        revision,
-        now.as_millisecond(),
-        clean.outcome,
-        clean.trust,
-        clean.json,
-    ])?;
+        )?
+        .execute(params![
+            name.as_str(),
+            clean.version,
+            revision,
+            now.as_millisecond(),
+            clean.outcome,
+            clean.trust,
+            clean.json,
+        ])?;
+    if written > 0 {
+        signals::replace(tx, session, found)?;
+    }
     if has_row {
         digest_rows::index(tx, writer, session)?;
     }

@@ -2,12 +2,18 @@
 //! it showed and spent.
 //!
 //! [`digests`] hold one row per session, [`summaries`] the running notes with their file, written
-//! under [`leases`]. [`injections`] record what was put before a model, [`model_calls`] what each
-//! call of a model cost.
+//! under [`leases`]. [`signals`] of sessions become [`patterns`] across them. [`injections`] record
+//! what was put before a model, [`model_calls`] what each call of a model cost, and [`events`] what
+//! was done or declined, with the figures behind it. [`layers`] holds checkpoints, and reads which
+//! files sessions touched.
 
 pub(crate) mod digests;
+pub(crate) mod events;
 pub(crate) mod facts;
 pub(crate) mod injections;
+pub(crate) mod layers;
 pub(crate) mod leases;
 pub(crate) mod model_calls;
+pub(crate) mod patterns;
+pub(crate) mod signals;
 pub(crate) mod summaries;

@@ -297,6 +297,7 @@ fn digest_terms(text: &str) -> String {
         tool: None,
         path: None,
         speaker: None,
+        tags: None,
     }
     .terms()
 }

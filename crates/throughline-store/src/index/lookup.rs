@@ -9,17 +9,20 @@ use std::rc::Rc;
 use jiff::Timestamp;
 use memory::{RecordId, RecordKind, SessionId, Trust};
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
 
 use crate::error::Result;
 use crate::index::attributes::{AttributePages, RowAttributes};
 use crate::index::digest_rows;
 use crate::index::postings::Postings;
+use crate::index::row_set::RowSet;
 use crate::index::signals::{self, RecordSignals};
-use crate::index::terms::{SCOPE, SPEAKER};
+use crate::index::terms::{self, SCOPE, SPEAKER};
 use crate::ingest::sanitizer::SENSITIVE_TAG;
 use crate::query::query_all;
+use crate::records::marks::MarkFilter;
 use crate::records::sessions::timestamp_from_millis;
+use crate::records::{SPEAKER_NAME, SUBMITTED_ID};
 use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 use crate::{Query, Store, records};
 use redact::Redactor;
@@ -78,6 +81,10 @@ pub struct CandidateRow {
     pub path: Option<String>,
     pub speaker: Option<String>,
     pub tags: Vec<String>,
+    /// The metadata as JSON.
+    pub metadata: Option<String>,
+    /// The id that the program which submitted the record gave it.
+    pub submitted_id: Option<String>,
     pub presence: Presence,
     pub text: String,
     /// The row is the digest of a session whose records were evicted.
@@ -129,8 +136,14 @@ impl Lookup<'_> {
             let sql = "SELECT 's' || id FROM sessions WHERE name = ?1";
             groups.push(self.query_names(sql, session.as_str())?);
         }
+        if !query.marks.is_empty() {
+            groups.push(self.marked_sessions(&query.marks)?);
+        }
         if let Some(flavor) = query.flavor {
             groups.push(vec![format!("f{}", flavor.name().replace('-', ""))]);
+        }
+        if let Some(tag) = &query.tag {
+            groups.push(vec![terms::tag_term(tag)]);
         }
         if groups.iter().any(Vec::is_empty) {
             return Ok(None);
@@ -140,6 +153,18 @@ impl Lookup<'_> {
             kinds: query.kinds.clone(),
             conditions: conditions(query),
         }))
+    }
+
+    /// Returns the scope words of the sessions that have some marks.
+    fn marked_sessions(&self, marks: &MarkFilter) -> Result<Vec<String>> {
+        query_all(
+            self.connection,
+            "SELECT 's' || session FROM session_marks
+             WHERE (NOT ?1 OR starred) AND (NOT ?2 OR archived) AND (?3 IS NULL
+                OR EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?3))",
+            params![marks.starred, marks.archived, marks.tag],
+            |row| row.get(0),
+        )
     }
 
     /// Returns the rows of a scope, or `None` where only FTS5 itself can find them.
@@ -213,7 +238,8 @@ impl Lookup<'_> {
     }
 
     /// Returns the rows of a scope that contain all of some terms, at most `max`; `None` where only
-    /// FTS5 itself can find them.
+    /// FTS5 itself can find them. A term may be a pattern: alternatives separated by spaces, of
+    /// which `term*` stands for all terms that begin so.
     pub fn rows_with_terms(
         &self,
         within: &ScopedRows,
@@ -261,9 +287,9 @@ impl Lookup<'_> {
         }))
     }
 
-    /// Returns the rows of a scope that contain a term, in ascending order.
-    fn posting_list(&self, within: &ScopedRows, term: &str) -> Result<Option<Rc<[u32]>>> {
-        if let Some(list) = within.lists.borrow().get(term) {
+    /// Returns the rows of a scope that match a pattern, in ascending order.
+    fn posting_list(&self, within: &ScopedRows, pattern: &str) -> Result<Option<Rc<[u32]>>> {
+        if let Some(list) = within.lists.borrow().get(pattern) {
             return Ok(Some(list.clone()));
         }
         let Some(postings) = &self.postings else {
@@ -271,8 +297,8 @@ impl Lookup<'_> {
         };
         let mut list = self.scratch.borrow_mut();
         let is_read = match &within.rows {
-            Some(rows) => postings.rows(self.connection, term, |row| rows.has(row), &mut list)?,
-            None => postings.rows(self.connection, term, |_| true, &mut list)?,
+            Some(rows) => self.read_pattern(postings, pattern, |row| rows.has(row), &mut list)?,
+            None => self.read_pattern(postings, pattern, |_| true, &mut list)?,
         };
         if !is_read {
             return Ok(None);
@@ -281,8 +307,37 @@ impl Lookup<'_> {
         within
             .lists
             .borrow_mut()
-            .insert(term.to_owned(), list.clone());
+            .insert(pattern.to_owned(), list.clone());
         Ok(Some(list))
+    }
+
+    fn read_pattern(
+        &self,
+        postings: &Postings,
+        pattern: &str,
+        is_wanted: impl Fn(u32) -> bool + Copy,
+        list: &mut Vec<u32>,
+    ) -> Result<bool> {
+        if !pattern.contains([' ', '*']) {
+            return postings.rows(self.connection, pattern, is_wanted, list);
+        }
+        let mut any = RowSet::default();
+        for term in pattern.split(' ') {
+            let is_read = match term.strip_suffix('*') {
+                Some(prefix) => {
+                    postings.rows_with_prefix(self.connection, prefix, is_wanted, &mut any)?
+                }
+                None => postings.rows(self.connection, term, is_wanted, list)?,
+            };
+            if !is_read {
+                return Ok(false);
+            }
+            if !term.ends_with('*') {
+                any.add(list);
+            }
+        }
+        *list = any.to_vec();
+        Ok(true)
     }
 
     /// Says whether any record has a named speaker.
@@ -361,10 +416,12 @@ impl Lookup<'_> {
     /// Returns the records of rows in the order of the rows, without those that no longer exist.
     pub fn candidate_rows(&self, rows: &[i64]) -> Result<Vec<CandidateRow>> {
         let sql = format!(
-            "SELECT r.row, r.id, r.kind, r.trust, coalesce(r.at, s.started), s.name, s.title,
-                w.key, r.tool, r.path, json_extract(r.metadata, '$.speaker'), r.tags, r.detached,
+            "SELECT r.row, r.id, r.kind, r.trust, coalesce(r.at, s.started), s.name,
+                coalesce((SELECT name FROM session_marks WHERE session = s.id), s.title),
+                w.key, r.tool, r.path, {SPEAKER_NAME}, r.tags, r.detached,
                 coalesce(f.gone AND (f.offset > 0
-                    OR f.head = x'ffffffffffffffffffffffffffffffff'), 0), {TEXT_COLUMNS}
+                    OR f.head = x'ffffffffffffffffffffffffffffffff'), 0),
+                r.metadata, {SUBMITTED_ID}, {TEXT_COLUMNS}
              FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN sources f ON f.id = r.source
              LEFT JOIN workspaces w ON w.id = s.workspace WHERE r.row = ?1"
@@ -395,7 +452,9 @@ impl Lookup<'_> {
                     (false, true) => Presence::SourceGone,
                     (false, false) => Presence::InSource,
                 },
-                text: self.texts.read(self.connection, row, 14)?,
+                metadata: row.get(14)?,
+                submitted_id: row.get(15)?,
+                text: self.texts.read(self.connection, row, 16)?,
                 digest_only: false,
             });
         }
@@ -429,6 +488,8 @@ impl Lookup<'_> {
                 .then(|| SENSITIVE_TAG.to_owned())
                 .into_iter()
                 .collect(),
+            metadata: None,
+            submitted_id: None,
             text: digest.text,
             digest_only: true,
             presence: Presence::InSource,
@@ -455,9 +516,10 @@ impl Lookup<'_> {
 
     /// Returns the ids and titles of sessions by the numbers in row attributes.
     pub fn session_names(&self, numbers: &[u32]) -> Result<Vec<(SessionId, Option<String>)>> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT name, title FROM sessions WHERE id = ?1")?;
+        let mut statement = self.connection.prepare_cached(
+            "SELECT name, coalesce((SELECT m.name FROM session_marks m WHERE m.session = s.id),
+                    title) FROM sessions s WHERE id = ?1",
+        )?;
         let mut names = Vec::with_capacity(numbers.len());
         for number in numbers {
             names.push(statement.query_row([number], |row| {
@@ -492,44 +554,6 @@ impl SearchScope {
         let groups = self.groups.iter().chain([&kinds]);
         let groups = groups.filter(|group| !group.is_empty());
         groups.map(group).collect::<Vec<_>>().join(" AND ")
-    }
-}
-
-/// A set of rows as a bitmap.
-#[derive(Debug, Default)]
-struct RowSet(Vec<u64>);
-
-impl RowSet {
-    fn has(&self, row: u32) -> bool {
-        let word = self.0.get(row as usize / 64).copied().unwrap_or(0);
-        word >> (row % 64) & 1 == 1
-    }
-
-    /// Adds rows, which must be in ascending order.
-    fn add(&mut self, rows: &[u32]) {
-        let Some(last) = rows.last() else { return };
-        let size = *last as usize / 64 + 1;
-        if self.0.len() < size {
-            self.0.resize(size, 0);
-        }
-        for row in rows {
-            self.0[*row as usize / 64] |= 1 << (row % 64);
-        }
-    }
-
-    fn and(mut self, others: &Self) -> Self {
-        self.0.truncate(others.0.len());
-        for (bits, other) in self.0.iter_mut().zip(&others.0) {
-            *bits &= other;
-        }
-        self
-    }
-
-    fn without(mut self, others: &Self) -> Self {
-        for (bits, other) in self.0.iter_mut().zip(&others.0) {
-            *bits &= !other;
-        }
-        self
     }
 }
 

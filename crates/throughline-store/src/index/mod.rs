@@ -6,15 +6,16 @@
 //! which halves the cost of a sweep.
 //!
 //! [`terms`] turns texts and queries into terms, [`attributes`] stores eight bytes per row for
-//! scoring, [`postings`] reads the lists of FTS5 directly, and [`lookup`] uses all three for a
-//! search. [`digest_rows`] indexes the digests of evicted sessions, and [`pending_repair`] records
-//! when the index still holds deleted terms.
+//! scoring, [`postings`] reads the lists of FTS5 directly into a [`row_set`], and [`lookup`] uses
+//! these for a search. [`digest_rows`] indexes the digests of evicted sessions, and
+//! [`pending_repair`] records when the index still holds deleted terms.
 
 pub(crate) mod attributes;
 pub(crate) mod digest_rows;
 pub(crate) mod lookup;
 pub(crate) mod pending_repair;
 pub(crate) mod postings;
+mod row_set;
 pub mod search;
 pub(crate) mod signals;
 pub(crate) mod snippet;
@@ -32,6 +33,7 @@ use crate::index::attributes::RowAttributes;
 use crate::index::pending_repair::IndexRepair;
 use crate::index::terms::{IndexDocument, SCOPE};
 use crate::ingest::writer::CommitMode;
+use crate::records::SPEAKER_NAME;
 use crate::records::sessions::{SessionRef, timestamp_from_millis};
 use crate::texts::reader::{SCATTERED_BLOCKS, TEXT_COLUMNS, TextReader};
 use crate::{Store, records};
@@ -351,7 +353,7 @@ fn each_index_entry(
     let sql = format!(
         "SELECT r.row, r.session, coalesce(s.workspace, 0), s.flavor, r.kind,
             coalesce(r.at, s.ended, s.started), r.tool, r.path,
-            json_extract(r.metadata, '$.speaker'), {TEXT_COLUMNS}
+            {SPEAKER_NAME}, r.tags, {TEXT_COLUMNS}
          FROM records r JOIN sessions s ON s.id = r.session WHERE r.copy = 0 ORDER BY r.row"
     );
     let texts = TextReader::with_blocks(SCATTERED_BLOCKS);
@@ -361,7 +363,7 @@ fn each_index_entry(
         let Some(flavor) = memory::Flavor::from_name(&row.get::<_, String>(3)?) else {
             continue;
         };
-        let text = match texts.read(connection, row, 9) {
+        let text = match texts.read(connection, row, 10) {
             Err(error @ Error::MissingText(_)) => {
                 // A record with an unreadable text cannot be indexed, and must not stop the others.
                 tracing::warn!(%error, "cannot index a record with an unreadable text");
@@ -369,8 +371,8 @@ fn each_index_entry(
             }
             text => text?,
         };
-        let (tool, path, speaker): (Option<String>, Option<String>, Option<String>) =
-            (row.get(6)?, row.get(7)?, row.get(8)?);
+        let (tool, path): (Option<String>, Option<String>) = (row.get(6)?, row.get(7)?);
+        let (speaker, tags): (Option<String>, Option<String>) = (row.get(8)?, row.get(9)?);
         let kind = records::kind_from_number(row.get(4)?);
         let document = IndexDocument {
             kind,
@@ -378,6 +380,7 @@ fn each_index_entry(
             tool: tool.as_deref(),
             path: path.as_deref(),
             speaker: speaker.as_deref(),
+            tags: tags.as_deref(),
         };
         each(&IndexRowEntry {
             row: row.get(0)?,

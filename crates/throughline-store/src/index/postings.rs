@@ -15,6 +15,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
+use crate::index::row_set::RowSet;
 
 /// The format versions that this module reads.
 const SUPPORTED_VERSIONS: std::ops::RangeInclusive<i64> = 4..=5;
@@ -26,6 +27,9 @@ const MAIN_INDEX_PREFIX: u8 = b'0';
 const SEGMENT_SHIFT: u32 = 37;
 /// A leaf begins with the offsets of its first row and of its terms.
 const LEAF_HEADER_BYTES: usize = 4;
+/// Leaves of a segment, of about 4 kB each, that are read for one prefix. A single letter has more
+/// of them in a store of millions of records, where the first of its terms already match too much.
+const PREFIX_LEAVES_MAX: usize = 2048;
 
 /// The segments of the index, the newest first.
 #[derive(Debug)]
@@ -55,6 +59,36 @@ enum LeafMatch {
     Complete,
     /// The list may continue on the next leaf.
     Continues,
+}
+
+/// What a segment says about a row in the list of a term.
+#[derive(Clone, Copy, PartialEq)]
+enum PostedRow {
+    Added,
+    /// The row is not in the list; it hides the row in older segments.
+    Deleted,
+    /// The same, and it was added again.
+    Replaced,
+}
+
+impl SegmentRows {
+    fn add(&mut self, row: u32, state: PostedRow, is_wanted: impl Fn(u32) -> bool) {
+        if state != PostedRow::Added {
+            self.hidden.push(row);
+        }
+        if state != PostedRow::Deleted && is_wanted(row) {
+            self.rows.push(row);
+        }
+    }
+}
+
+/// Where the end of a leaf lies relative to the terms with a prefix.
+#[derive(Clone, Copy, PartialEq)]
+enum PrefixPosition {
+    Before,
+    /// The last term of the leaf has the prefix.
+    Within,
+    After,
 }
 
 impl Postings {
@@ -112,7 +146,69 @@ impl Postings {
     }
 }
 
+impl Postings {
+    /// Adds the wanted rows that contain a term with a prefix to a set. Returns `false` when the
+    /// index has another format than expected.
+    pub(crate) fn rows_with_prefix(
+        &self,
+        connection: &Connection,
+        prefix: &str,
+        is_wanted: impl Fn(u32) -> bool + Copy,
+        rows: &mut RowSet,
+    ) -> Result<bool> {
+        let mut key = vec![MAIN_INDEX_PREFIX];
+        key.extend_from_slice(prefix.as_bytes());
+        // A row is deleted with all of its terms, so what hides it under one hides it under all.
+        let mut hidden = RowSet::default();
+        for segment in &self.segments {
+            let mut hidden_here = Vec::new();
+            let each = |row: u32, state: PostedRow| {
+                if state != PostedRow::Added {
+                    hidden_here.push(row);
+                }
+                if state != PostedRow::Deleted && is_wanted(row) && !hidden.has(row) {
+                    rows.insert(row);
+                }
+            };
+            if !segment.read_prefix(connection, &key, each)? {
+                return Ok(false);
+            }
+            hidden.add(&hidden_here);
+        }
+        Ok(true)
+    }
+}
+
 impl Segment {
+    /// Reads the lists of all terms with a prefix, one after the other. Returns `false` for a leaf
+    /// that cannot be parsed.
+    fn read_prefix(
+        &self,
+        connection: &Connection,
+        key: &[u8],
+        mut each: impl FnMut(u32, PostedRow),
+    ) -> Result<bool> {
+        let start = self.first_leaf(connection, key)?;
+        let mut statement = connection.prepare_cached(
+            "SELECT block FROM search_data WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3",
+        )?;
+        let number = |leaf: i64| (self.id << SEGMENT_SHIFT) + leaf;
+        let range = (number(start), number(self.last), PREFIX_LEAVES_MAX);
+        let mut leaves = statement.query(range)?;
+        let mut position = PrefixPosition::Before;
+        while let Some(row) = leaves.next()? {
+            let ValueRef::Blob(leaf) = row.get_ref(0)? else {
+                return Ok(false);
+            };
+            match read_prefix_terms(leaf, key, position, &mut each) {
+                None => return Ok(false),
+                Some(PrefixPosition::After) => break,
+                Some(next) => position = next,
+            }
+        }
+        Ok(true)
+    }
+
     fn read_rows(
         &self,
         connection: &Connection,
@@ -131,10 +227,11 @@ impl Segment {
             let ValueRef::Blob(leaf) = row.get_ref(0)? else {
                 return Ok(None);
             };
+            let each = |row: u32, state: PostedRow| list.add(row, state, is_wanted);
             let found = if is_first {
-                find_term(leaf, key, is_wanted, &mut list)
+                find_term(leaf, key, each)
             } else {
-                read_continuation(leaf, is_wanted, &mut list)
+                read_continuation(leaf, each)
             };
             is_first = false;
             match found {
@@ -197,12 +294,7 @@ fn parse_segments(bytes: &[u8]) -> Option<Vec<Segment>> {
 }
 
 /// Finds a term on a leaf and reads its list. Returns `None` for a leaf that cannot be parsed.
-fn find_term(
-    leaf: &[u8],
-    key: &[u8],
-    is_wanted: impl Fn(u32) -> bool,
-    list: &mut SegmentRows,
-) -> Option<LeafMatch> {
+fn find_term(leaf: &[u8], key: &[u8], each: impl FnMut(u32, PostedRow)) -> Option<LeafMatch> {
     let end = terms_offset(leaf)?;
     let mut index = end;
     let mut place = 0;
@@ -225,7 +317,7 @@ fn find_term(
                     Some(step) => place + step?,
                     None => end,
                 };
-                decode_rows(leaf.get(..list_end)?, at + added, is_wanted, list)?;
+                decode_rows(leaf.get(..list_end)?, at + added, each)?;
                 return Some(if next.is_some() {
                     LeafMatch::Complete
                 } else {
@@ -237,46 +329,78 @@ fn find_term(
     Some(LeafMatch::Absent)
 }
 
-/// Continues a list that began on an earlier leaf.
-fn read_continuation(
+/// Reads the lists of all terms on a leaf that have a prefix, and the end of a list that began on
+/// the leaf before. Returns `None` for a leaf that cannot be parsed.
+fn read_prefix_terms(
     leaf: &[u8],
-    is_wanted: impl Fn(u32) -> bool,
-    list: &mut SegmentRows,
-) -> Option<LeafMatch> {
+    key: &[u8],
+    mut position: PrefixPosition,
+    mut each: impl FnMut(u32, PostedRow),
+) -> Option<PrefixPosition> {
+    if position == PrefixPosition::Within {
+        read_continuation(leaf, &mut each)?;
+    }
+    let end = terms_offset(leaf)?;
+    let mut index = end;
+    let mut place = 0;
+    let mut term: Vec<u8> = Vec::new();
+    while index < leaf.len() {
+        let is_first = place == 0;
+        place += size(leaf, &mut index)?;
+        let mut at = place;
+        let kept = if is_first { 0 } else { size(leaf, &mut at)? };
+        let added = size(leaf, &mut at)?;
+        term.truncate(kept);
+        term.extend_from_slice(leaf.get(at..at.checked_add(added)?)?);
+        if !term.starts_with(key) {
+            if term.as_slice() > key {
+                return Some(PrefixPosition::After);
+            }
+            continue;
+        }
+        position = PrefixPosition::Within;
+        let mut after = index;
+        let list_end = if index < leaf.len() {
+            place + size(leaf, &mut after)?
+        } else {
+            end
+        };
+        decode_rows(leaf.get(..list_end)?, at + added, &mut each)?;
+    }
+    Some(position)
+}
+
+/// Continues a list that began on an earlier leaf.
+fn read_continuation(leaf: &[u8], each: impl FnMut(u32, PostedRow)) -> Option<LeafMatch> {
     let end = terms_offset(leaf)?;
     let mut index = end;
     if index < leaf.len() {
         let first_term = size(leaf, &mut index)?;
-        decode_rows(leaf.get(..first_term)?, LEAF_HEADER_BYTES, is_wanted, list)?;
+        decode_rows(leaf.get(..first_term)?, LEAF_HEADER_BYTES, each)?;
         Some(LeafMatch::Complete)
     } else {
-        decode_rows(leaf.get(..end)?, LEAF_HEADER_BYTES, is_wanted, list)?;
+        decode_rows(leaf.get(..end)?, LEAF_HEADER_BYTES, each)?;
         Some(LeafMatch::Continues)
     }
 }
 
-/// Decodes the rows from an offset to the end.
-fn decode_rows(
-    bytes: &[u8],
-    mut at: usize,
-    is_wanted: impl Fn(u32) -> bool,
-    list: &mut SegmentRows,
-) -> Option<()> {
+/// Calls `each` with the rows from an offset to the end.
+fn decode_rows(bytes: &[u8], mut at: usize, mut each: impl FnMut(u32, PostedRow)) -> Option<()> {
     let mut row = 0_u64;
     while at < bytes.len() {
         row = row.checked_add(varint(bytes, &mut at)?)?;
         let number = u32::try_from(row).ok()?;
         // One zero byte: the row was deleted. Two: it was deleted and inserted again.
-        let mut is_there = true;
+        let mut state = PostedRow::Added;
         if bytes.get(at) == Some(&0) {
             at += 1;
-            is_there = bytes.get(at) == Some(&0);
-            at += usize::from(is_there);
-            list.hidden.push(number);
+            state = PostedRow::Deleted;
+            if bytes.get(at) == Some(&0) {
+                at += 1;
+                state = PostedRow::Replaced;
+            }
         }
-        if is_there && is_wanted(number) {
-            list.rows.push(number);
-        }
+        each(number, state);
     }
     Some(())
 }

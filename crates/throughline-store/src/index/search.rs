@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::index::lookup::{CandidateRow, Lookup, Presence, SearchScope};
 use crate::index::snippet::{self, Snippet};
 use crate::index::terms;
+use crate::records::marks::MarkFilter;
 
 /// A query with more words is a pasted text; further words would only slow the search.
 const WORDS_MAX: usize = 64;
@@ -30,9 +31,11 @@ pub struct Query {
     /// The workspace's whole key.
     pub workspace_key: Option<String>,
     pub session: Option<SessionId>,
+    pub marks: MarkFilter,
     pub tool: Option<String>,
     /// A part of the path, with `*` for any run of characters.
     pub path: Option<String>,
+    pub tag: Option<String>,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
     pub limit: usize,
@@ -59,6 +62,13 @@ pub struct Hit {
     pub workspace: Option<String>,
     pub tool: Option<String>,
     pub path: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+    /// The id that the program which submitted the record gave it.
+    #[serde(skip)]
+    pub submitted_id: Option<String>,
     /// False once the log has lost the record, or the log itself is gone.
     pub in_source: bool,
     pub snippet: Snippet,
@@ -155,6 +165,13 @@ pub fn build_hit(detail: &CandidateRow, score: f64, words: &[String]) -> Hit {
         workspace: detail.workspace.clone(),
         tool: detail.tool.clone(),
         path: detail.path.clone(),
+        tags: detail.tags.clone(),
+        metadata: detail
+            .metadata
+            .as_deref()
+            .and_then(|json| serde_json::from_str(json).ok())
+            .unwrap_or_default(),
+        submitted_id: detail.submitted_id.clone(),
         in_source: detail.presence == Presence::InSource,
         snippet: snippet::snippet_around(&detail.text, words),
         digest_only: detail.digest_only,
@@ -195,6 +212,25 @@ impl QueryWords {
         } else {
             words
         }
+    }
+
+    /// Parses a query that is being typed: its last word counts as the beginning of a word from the
+    /// first letter on. Only a stop word after other words is taken as complete.
+    pub fn parse_typing(text: &str) -> Self {
+        let begin = text.rfind(char::is_whitespace).map_or(0, |at| {
+            at + text[at..].chars().next().map_or(0, char::len_utf8)
+        });
+        let (before, last) = text.split_at(begin);
+        let is_word = last.starts_with(|c: char| c != '-') && last.ends_with(char::is_alphanumeric);
+        let mut words = Self::parse(before);
+        if !is_word || (!words.is_empty() && last.len() > 1 && terms::is_stop(last)) {
+            return Self::parse(text);
+        }
+        let typed = QueryWord::new(last, QueryWordKind::Prefix, |_| true);
+        if !typed.terms.is_empty() && words.required.len() < WORDS_MAX {
+            words.required.push(typed);
+        }
+        words
     }
 
     fn parse_with(text: &str, counts: fn(&str) -> bool) -> Self {
@@ -315,6 +351,23 @@ mod tests {
         check("migrat*", r#"(("migrat" OR "migrat" *))"#);
         check("scope:w12", r#"("scope" AND "w12")"#);
         check("parseConfig", r#"("pars" AND "config")"#);
+    }
+
+    #[test]
+    fn the_word_being_typed_is_a_prefix() {
+        let check = |text: &str, expected: &str| {
+            let words = QueryWords::parse_typing(text);
+            assert_eq!(words.match_expression(" AND "), expected, "{text:?}");
+        };
+        check("r", r#"(("r" OR "r" *))"#);
+        check("fix the", r#"("fix")"#);
+        check("fix t", r#"("fix") AND (("t" OR "t" *))"#);
+        check("fix pars ", r#"("fix") AND ("par")"#);
+        check("src/ma", r#"("src" AND ("ma" OR "ma" *))"#);
+        check("fix -doc", r#"(("fix")) NOT ("doc")"#);
+        check("fix \u{2003}p", r#"("fix") AND (("p" OR "p" *))"#);
+        check("\"a phrase", r#"(("phrase" OR "phrase" *))"#);
+        check("", "");
     }
 
     #[test]

@@ -16,6 +16,23 @@ pub struct Snippet {
     pub matches: Vec<Range<usize>>,
 }
 
+impl Snippet {
+    /// Returns the part of at most `bytes` bytes that begins shortly before the first match.
+    pub fn shorten(&self, bytes: usize) -> String {
+        let text = &self.text;
+        if text.len() <= bytes {
+            return text.clone();
+        }
+        let first = self.matches.first().map_or(0, |found| found.start);
+        let start = first.saturating_sub(bytes / 3).min(text.len() - bytes);
+        let start = text.floor_char_boundary(start);
+        let end = text.floor_char_boundary(start + bytes);
+        let before = if start > 0 { "…" } else { "" };
+        let after = if end < text.len() { "…" } else { "" };
+        format!("{before}{}{after}", text[start..end].trim())
+    }
+}
+
 impl Serialize for Snippet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text)

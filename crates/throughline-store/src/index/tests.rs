@@ -10,11 +10,12 @@ use rusqlite::Connection;
 use super::{IndexRowEntry, PendingIndex, purge_deleted_terms};
 use crate::index::pending_repair::{self, IndexRepair};
 use crate::index::postings::Postings;
+use crate::index::row_set::RowSet;
 use crate::open::connection;
 use crate::open::migrations;
 use crate::records::sessions::SessionRef;
 
-const WORDS: [&str; 6] = ["alpha", "beta", "gamma", "delta", "common", "rare"];
+const WORDS: [&str; 6] = ["alpha", "beta", "gamma", "delta", "common", "deltoid"];
 
 fn terms(bits: u8) -> String {
     let words = WORDS.iter().enumerate();
@@ -87,6 +88,21 @@ fn check(connection: &Connection, model: &BTreeMap<i64, u8>) {
         );
         let listed: Vec<i64> = list.iter().map(|row| i64::from(*row)).collect();
         assert_eq!(listed, expected, "{word}, listed");
+    }
+    for prefix in ["a", "c", "d", "delt", "delta", "deltoi", "z"] {
+        let begins = |at: &usize| WORDS[*at].starts_with(prefix);
+        let expected: Vec<u32> = model
+            .iter()
+            .filter(|(_, bits)| (0..WORDS.len()).any(|at| begins(&at) && *bits >> at & 1 == 1))
+            .map(|(row, _)| u32::try_from(*row).unwrap())
+            .collect();
+        let mut rows = RowSet::default();
+        assert!(
+            postings
+                .rows_with_prefix(connection, prefix, |_| true, &mut rows)
+                .unwrap()
+        );
+        assert_eq!(rows.to_vec(), expected, "{prefix}*");
     }
     for term in ["@k0", "@w1", "absent", "", "zzz", "0"] {
         assert!(

@@ -165,6 +165,12 @@ impl Batch {
         self.expected_cursor = ExpectedCursor::At(cursor.map(Box::new));
         self
     }
+
+    /// Accepts any stored cursor.
+    pub fn after_any(mut self) -> Self {
+        self.expected_cursor = ExpectedCursor::Any;
+        self
+    }
 }
 
 impl Store {

@@ -93,9 +93,28 @@ impl<'b> BatchWrite<'b> {
         let session = sessions::find_or_insert_session(self.tx, writer, name, flavor)?;
         if sources::link_session(self.tx, self.source, session.id)? {
             writer.stored_text.forget(session.id);
+            self.replace_hook_records(writer, session)?;
         }
         self.sessions.insert(name.as_str(), session);
         Ok(session)
+    }
+
+    /// Deletes the records of a session that came from the payloads of hooks: the log, which the
+    /// store now gets, has the same messages with their own ids.
+    fn replace_hook_records(
+        &mut self,
+        writer: &mut WriterState,
+        session: SessionRef,
+    ) -> Result<()> {
+        let condition = "session = ?1 AND source <> ?2
+            AND source IN (SELECT id FROM sources WHERE path = ?3)";
+        let values: [&dyn rusqlite::ToSql; 3] =
+            [&session.id, &self.source, &sources::HOOK_PAYLOADS];
+        for stored in records::rows_where_lossy(self.tx, condition, &values)? {
+            records::delete_record(self.tx, writer, &stored)?;
+            self.grown.insert(session.id);
+        }
+        Ok(())
     }
 
     /// Writes what the batch says of sessions, and the secrets that it has shown.

@@ -291,6 +291,9 @@ impl<'a> Sanitizer<'a> {
             let json = serde_json::to_string(&record.metadata).unwrap_or_default();
             redactor.clean_owned(json, seen)
         });
+        // SQL reads the column as JSON, so a redaction must not have changed its structure.
+        let metadata = metadata
+            .filter(|json| serde_json::from_str::<serde_json::Value>(json.as_str()).is_ok());
         let session = self.clean_name(record.session.as_str());
         let message = self.clean_text(record.message.as_str());
         let hash = *blake3::hash(content.as_str().as_bytes()).as_bytes();
@@ -315,6 +318,7 @@ impl<'a> Sanitizer<'a> {
         let speaker = record
             .metadata
             .get("speaker")
+            .and_then(serde_json::Value::as_str)
             .map(|name| self.clean_name(name));
         let document = IndexDocument {
             kind,
@@ -322,6 +326,7 @@ impl<'a> Sanitizer<'a> {
             tool: tool.as_ref().map(CleanString::as_str),
             path: path.as_ref().map(CleanString::as_str),
             speaker: speaker.as_ref().map(CleanString::as_str),
+            tags: tags.as_ref().map(CleanString::as_str),
         };
         CleanRecord {
             terms: document.terms(),

@@ -6,7 +6,7 @@ use memory::SessionId;
 use rusqlite::{Transaction, params};
 
 use crate::Store;
-use crate::derived::{digests, summaries};
+use crate::derived::{digests, layers, signals, summaries};
 use crate::error::Result;
 use crate::ingest::sanitizer::CleanSecrets;
 use crate::ingest::text_filter::TextFilter;
@@ -59,7 +59,9 @@ pub(crate) fn record_secrets(
     }
     sessions::bump_revision(tx, session.id)?;
     digests::scrub(tx, writer, redactor, session, &secrets.fresh)?;
+    signals::scrub(tx, redactor, session.id, &secrets.fresh)?;
     summaries::scrub(tx, redactor, session, &secrets.fresh)?;
+    layers::forget_session(tx, session.id)?;
     match writer.stored_text.get(session.id) {
         Some(filter) => {
             let held = |secret: &&Secret| filter.may_hold(&secret.value);

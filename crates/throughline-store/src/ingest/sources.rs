@@ -57,6 +57,10 @@ pub const UNREAD_HEAD: [u8; 16] = [0xff; 16];
 /// keeps its path.
 pub const NOT_CAPTURED: &str = "(not captured)";
 
+/// Stands for the path of a session whose log cannot be read. Its records come from the payloads of
+/// hooks, until the store gets them from the log.
+pub const HOOK_PAYLOADS: &str = "(hook payloads)";
+
 /// A redacted cursor, written together with the batch before it.
 #[derive(Debug)]
 pub(crate) struct CleanCursor {
@@ -109,10 +113,11 @@ impl Store {
             let mut statement = connection.prepare_cached(
                 "SELECT f.path FROM source_sessions x JOIN sources f ON f.id = x.source
                  WHERE x.session = (SELECT id FROM sessions WHERE name = ?1) AND NOT f.gone
+                    AND f.path <> ?2
                  ORDER BY f.mtime DESC, f.id LIMIT 1",
             )?;
             Ok(statement
-                .query_row([session.as_str()], |row| row.get(0))
+                .query_row([session.as_str(), HOOK_PAYLOADS], |row| row.get(0))
                 .optional()?)
         })
     }

@@ -24,6 +24,12 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0009_retention.sql"),
     include_str!("../migrations/0010_detached_records.sql"),
     include_str!("../migrations/0011_raw_hash.sql"),
+    include_str!("../migrations/0012_events.sql"),
+    include_str!("../migrations/0013_submitted_ids.sql"),
+    include_str!("../migrations/0014_session_order.sql"),
+    include_str!("../migrations/0015_learning.sql"),
+    include_str!("../migrations/0016_session_marks.sql"),
+    include_str!("../migrations/0017_layers.sql"),
 ];
 
 /// The format in which the search index got its present form; older indexes are rebuilt.

@@ -4,6 +4,7 @@
 use std::fs;
 
 use jiff::Timestamp;
+use memory::SessionMarks;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,7 @@ use super::line::{bytes, decode_hex, encode_hex};
 use crate::derived::summaries;
 use crate::error::Result;
 use crate::ingest::sanitizer::Sanitizer;
+use crate::records::marks;
 use crate::records::sessions::timestamp_from_millis;
 
 /// The running notes on a session.
@@ -27,6 +29,14 @@ pub(super) struct SummaryLine {
     pub tokens: u64,
     pub tool_calls: u64,
     pub text: String,
+}
+
+/// What the user says of a session.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct MarksLine {
+    pub session: String,
+    #[serde(flatten)]
+    pub marks: SessionMarks,
 }
 
 /// A call of a model that Throughline made.
@@ -100,6 +110,19 @@ pub(super) fn summary(
     Ok(found.and_then(|line| {
         let text = fs::read_to_string(path).ok()?;
         Some(SummaryLine { text, ..line })
+    }))
+}
+
+/// Reads the marks of a session, if it has any.
+pub(super) fn marks(
+    connection: &Connection,
+    session: i64,
+    name: &str,
+) -> Result<Option<MarksLine>> {
+    let marks = marks::read_marks(connection, session)?;
+    Ok((marks != SessionMarks::default()).then(|| MarksLine {
+        session: name.to_owned(),
+        marks,
     }))
 }
 
@@ -180,6 +203,20 @@ impl CleanLine for SummaryLine {
     }
 }
 
+impl CleanLine for MarksLine {
+    fn clean(self, door: &Sanitizer<'_>) -> Self {
+        let SessionMarks { name, tags, .. } = &self.marks;
+        Self {
+            session: cleaned(door, &self.session),
+            marks: SessionMarks {
+                name: name.as_ref().map(|text| cleaned(door, text)),
+                tags: tags.iter().map(|text| cleaned(door, text)).collect(),
+                ..self.marks
+            },
+        }
+    }
+}
+
 impl CleanLine for CallLine {
     fn clean(self, door: &Sanitizer<'_>) -> Self {
         Self {
@@ -226,6 +263,20 @@ pub(super) fn write_summary(tx: &Transaction<'_>, line: &SummaryLine) -> Result<
         summaries::replace_summary_file(&path, &line.text)?;
     }
     Ok(())
+}
+
+/// Writes the marks of a session that has none.
+pub(super) fn write_marks(tx: &Transaction<'_>, line: &MarksLine) -> Result<()> {
+    let sql = "SELECT s.id FROM sessions s WHERE s.name = ?1
+        AND NOT EXISTS (SELECT 1 FROM session_marks m WHERE m.session = s.id)";
+    let mut statement = tx.prepare_cached(sql)?;
+    let unmarked: Option<i64> = statement
+        .query_row([&line.session], |row| row.get(0))
+        .optional()?;
+    match unmarked {
+        Some(session) => marks::write_marks(tx, session, &line.marks),
+        None => Ok(()),
+    }
 }
 
 /// Adds a call to the ledger unless it is there already.

@@ -12,6 +12,7 @@ use super::line::{
 };
 use super::{derived, signature};
 use crate::Store;
+use crate::derived::signals;
 use crate::error::{Error, Result};
 use crate::records;
 use crate::records::sessions::timestamp_from_millis;
@@ -82,7 +83,7 @@ impl Exporter<'_> {
         let sessions = self.sessions()?;
         self.workspaces(&sessions)?;
         let total = sessions.len();
-        for (number, line) in &sessions {
+        for (done, (number, line)) in (1..).zip(&sessions) {
             self.write(&ExportLine::Session(line.clone()))?;
             self.sources(*number, line)?;
             self.records(*number)?;
@@ -92,8 +93,11 @@ impl Exporter<'_> {
             if let Some(summary) = derived::summary(self.connection, *number, &line.id)? {
                 self.write(&ExportLine::Summary(summary))?;
             }
-            self.exported.sessions += 1;
-            progress(self.exported.sessions, total);
+            if let Some(marks) = derived::marks(self.connection, *number, &line.id)? {
+                self.write(&ExportLine::Marks(marks))?;
+            }
+            self.exported.sessions += usize::from(self.has_records(*number)?);
+            progress(done, total);
         }
         if !self.filter.without_logs {
             self.logs(&sessions)?;
@@ -132,6 +136,14 @@ impl Exporter<'_> {
             session,
         )?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Says whether a session has records, as lists and reports count sessions. Of others only the
+    /// id is known, for example of a subagent's parent.
+    fn has_records(&self, session: i64) -> Result<bool> {
+        let sql = "SELECT records > 0 FROM sessions WHERE id = ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement.query_row([session], |row| row.get(0))?)
     }
 
     fn since(&self) -> Option<i64> {
@@ -263,6 +275,8 @@ impl Exporter<'_> {
                 made: timestamp_from_millis(row.get(0)?).unwrap_or_default(),
                 digest,
                 base: row.get::<_, Option<String>>(2)?.and_then(read),
+                signals: signals::signals_where(self.connection, session, "NOT evicted")?,
+                base_signals: signals::signals_where(self.connection, session, "evicted")?,
             };
             self.write(&ExportLine::Digest(line))?;
         }

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::derived::{CallLine, CleanLine, InjectionLine, SummaryLine};
+use super::derived::{CallLine, CleanLine, InjectionLine, MarksLine, SummaryLine};
 use super::line::{
     DigestLine, EXPORT_FORMAT, EvictionLine, ExportLine, FactLine, LogLine, RecordLine,
     SessionLine, SourceLine, UsageLine, WorkspaceLine, bytes, decode_hex,
@@ -135,6 +135,7 @@ struct PendingImport {
     digests: Vec<DigestLine>,
     facts: Vec<FactLine>,
     summaries: Vec<SummaryLine>,
+    marks: Vec<MarksLine>,
     calls: Vec<CallLine>,
     injections: Vec<InjectionLine>,
 }
@@ -247,6 +248,10 @@ impl Importer<'_> {
                 if !self.store.is_encrypted() {
                     self.pending.summaries.push(line);
                 }
+            }
+            ExportLine::Marks(line) => {
+                self.flavor(&line.session)?;
+                self.pending.marks.push(line);
             }
             ExportLine::Call(line) => self.pending.calls.push(line),
             ExportLine::Injection(line) => {
@@ -407,6 +412,7 @@ impl Importer<'_> {
                 .map(|record| self.flavors.get(record.session.as_str()).copied())
                 .collect(),
             summaries: all_clean(door, pending.summaries),
+            marks: all_clean(door, pending.marks),
             calls: all_clean(door, pending.calls),
             injections: all_clean(door, pending.injections),
             cleaned,

@@ -1,7 +1,5 @@
 //! The export format: one JSON object per line, whose kind is in the member `memory`.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use memory::session::{TOKENS_MAX, clamp_cost};
 use memory::{FactKind, RecordKind, SessionKind, Trust};
@@ -9,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use crate::hex::{decode as decode_hex, encode as encode_hex};
 
-use super::derived::{CallLine, InjectionLine, SummaryLine};
+use super::derived::{CallLine, InjectionLine, MarksLine, SummaryLine};
 
 /// Incremented when a reader of the old format would misunderstand a newer file.
 pub const EXPORT_FORMAT: u32 = 1;
@@ -35,6 +33,7 @@ pub(super) enum ExportLine {
     Eviction(EvictionLine),
     Digest(DigestLine),
     Summary(SummaryLine),
+    Marks(MarksLine),
     Fact(FactLine),
     Call(CallLine),
     Injection(InjectionLine),
@@ -101,8 +100,8 @@ pub(super) struct RecordLine {
     pub call: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub metadata: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cwd: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -186,6 +185,11 @@ pub(super) struct DigestLine {
     /// Of the records that are gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<memory::Digest>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<memory::Signal>,
+    /// Of the records that are gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub base_signals: Vec<memory::Signal>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -303,6 +307,7 @@ impl ExportLine {
             | Self::Session(_)
             | Self::Source(_)
             | Self::Usage(_)
+            | Self::Marks(_)
             | Self::Digest(_) => {}
         }
         clamp.is_out_of_range

@@ -103,6 +103,7 @@ impl<'a> ScopeCheck<'a> {
             ExportLine::Eviction(line) => self.check_session(Some(&line.session))?,
             ExportLine::Digest(line) => self.check_session(Some(&line.session))?,
             ExportLine::Summary(line) => self.check_session(Some(&line.session))?,
+            ExportLine::Marks(line) => self.check_session(Some(&line.session))?,
             ExportLine::Call(line) => self.check_session(line.session.as_ref())?,
             ExportLine::Injection(line) => {
                 self.check_session(line.session.as_ref())?;

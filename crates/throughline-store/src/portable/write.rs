@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use jiff::Timestamp;
 use memory::words::StemmedText;
-use memory::{Flavor, RecordId};
+use memory::{Flavor, RecordId, SessionId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::derived::{self, CallLine, InjectionLine, SummaryLine};
+use super::derived::{self, CallLine, InjectionLine, MarksLine, SummaryLine};
 use super::line::{DigestLine, EvictionLine, FactLine, LogLine, bytes, decode_hex};
 use crate::derived::digests::{self, CleanDigest};
+use crate::derived::leases;
+use crate::derived::signals::{self, CleanSignals};
 use crate::error::Result;
 use crate::index::digest_rows;
 use crate::ingest::sanitizer::{CleanEntries, Sanitizer};
@@ -45,11 +48,21 @@ pub(super) struct ImportBatch {
     pub sources: Vec<(Flavor, CleanString, CleanString)>,
     pub logs: Vec<ImportedLogPiece>,
     pub evictions: Vec<EvictionLine>,
-    pub digests: Vec<(DigestLine, CleanDigest, Option<CleanDigest>)>,
+    pub digests: Vec<ImportedDigest>,
     pub facts: Vec<ImportedFact>,
     pub summaries: Vec<SummaryLine>,
+    pub marks: Vec<MarksLine>,
     pub calls: Vec<CallLine>,
     pub injections: Vec<InjectionLine>,
+}
+
+pub(super) struct ImportedDigest {
+    session: String,
+    made: Timestamp,
+    digest: CleanDigest,
+    base: Option<CleanDigest>,
+    signals: CleanSignals,
+    base_signals: CleanSignals,
 }
 
 pub(super) struct ImportedLogPiece {
@@ -81,16 +94,16 @@ pub(super) fn clean_fact(door: &Sanitizer<'_>, line: FactLine) -> Option<Importe
     })
 }
 
-pub(super) fn clean_digest(
-    door: &Sanitizer<'_>,
-    line: DigestLine,
-) -> (DigestLine, CleanDigest, Option<CleanDigest>) {
-    let clean = |digest: memory::Digest| {
-        CleanDigest::new(digest, |text| door.clean_text(text).as_str().to_owned())
-    };
-    let digest = clean(line.digest.clone());
-    let base = line.base.clone().map(clean);
-    (line, digest, base)
+pub(super) fn clean_digest(door: &Sanitizer<'_>, line: DigestLine) -> ImportedDigest {
+    let clean = |text: &str| door.clean_text(text).as_str().to_owned();
+    ImportedDigest {
+        session: line.session,
+        made: line.made,
+        digest: CleanDigest::new(line.digest, clean),
+        base: line.base.map(|base| CleanDigest::new(base, clean)),
+        signals: CleanSignals::new(line.signals, clean),
+        base_signals: CleanSignals::new(line.base_signals, clean),
+    }
 }
 
 pub(super) fn clean_log(door: &mut Sanitizer<'_>, line: &LogLine) -> Option<ImportedLogPiece> {
@@ -157,8 +170,10 @@ pub(super) fn write_import(
         write_eviction(tx, names, line)?;
     }
     // The records of a session are written before its digest, so that the digest is up to date.
-    for (line, digest, base) in &batch.digests {
-        digests::import(tx, &line.session, digest, base.as_ref(), line.made)?;
+    for told in &batch.digests {
+        let base = told.base.as_ref();
+        digests::import(tx, &told.session, &told.digest, base, told.made)?;
+        signals::import(tx, &told.session, &told.signals, &told.base_signals)?;
     }
     for session in told {
         digest_rows::index(tx, names, session)?;
@@ -172,7 +187,7 @@ pub(super) fn write_import(
 
 /// Returns the sessions whose digest or eviction a batch brings.
 fn sessions_told_of(tx: &Transaction<'_>, batch: &ImportBatch) -> Result<Vec<i64>> {
-    let digests = batch.digests.iter().map(|(line, _, _)| &line.session);
+    let digests = batch.digests.iter().map(|told| &told.session);
     let evictions = batch.evictions.iter().map(|line| &line.session);
     let all: BTreeSet<&String> = digests.chain(evictions).collect();
     let mut sessions = Vec::new();
@@ -196,6 +211,11 @@ fn write_own(
         // hold their content.
         if gate.is_open() && !gate.session(tx, &line.session, None)? {
             derived::write_summary(tx, line)?;
+        }
+    }
+    for line in &batch.marks {
+        if !gate.session(tx, &line.session, None)? {
+            derived::write_marks(tx, line)?;
         }
     }
     for line in &batch.calls {
@@ -282,7 +302,10 @@ fn known(
     let flavor = name.as_str().split(':').next().and_then(Flavor::from_name);
     match flavor {
         Some(flavor) => sessions::find_or_insert_session(tx, names, name, flavor).map(Some),
-        None => Ok(None),
+        None => match leases::session_number(tx, &SessionId::new(name.as_str()))? {
+            Some(number) => sessions::session_ref(tx, number),
+            None => Ok(None),
+        },
     }
 }
 

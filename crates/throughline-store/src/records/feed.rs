@@ -13,8 +13,8 @@ use rusqlite::{Connection, Row, params};
 
 use crate::Store;
 use crate::error::Result;
-use crate::records::kind_from_number;
 use crate::records::sessions::timestamp_from_millis;
+use crate::records::{SUBMITTED_ID, kind_from_number};
 
 /// The position up to which a listener has read the feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct FeedPosition {
 pub struct FeedRecord {
     pub row: i64,
     pub id: RecordId,
+    /// The id that the program which submitted the record gave it.
+    pub submitted_id: Option<String>,
     pub kind: RecordKind,
     pub at: Option<jiff::Timestamp>,
     pub session: SessionId,
@@ -96,12 +98,12 @@ impl Store {
             let last = latest_position(connection)?;
             heard.record = heard.record.min(last.record);
             heard.tombstone = heard.tombstone.min(last.tombstone);
-            let mut statement = connection.prepare_cached(
-                "SELECT r.row, r.id, r.kind, r.at, s.name, w.key FROM records r
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT r.row, r.id, r.kind, r.at, s.name, w.key, {SUBMITTED_ID} FROM records r
                  JOIN sessions s ON s.id = r.session
                  LEFT JOIN workspaces w ON w.id = s.workspace
                  WHERE r.row > ?1 ORDER BY r.row LIMIT ?2",
-            )?;
+            ))?;
             let came = statement.query_map(params![heard.record, limit], read_new_record)?;
             let came: Vec<_> = came.collect::<Result<_, _>>()?;
             let mut statement = connection.prepare_cached(
@@ -146,5 +148,6 @@ fn read_new_record(row: &Row<'_>) -> rusqlite::Result<FeedRecord> {
         at: timestamp_from_millis(row.get(3)?),
         session: SessionId::new(row.get::<_, String>(4)?),
         workspace: row.get(5)?,
+        submitted_id: row.get(6)?,
     })
 }

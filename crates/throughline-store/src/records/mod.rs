@@ -1,17 +1,19 @@
 //! Records and what they belong to: sessions, workspaces, usage.
 //!
 //! This file reads records; [`mod@insert`] writes new ones, [`rows`] changes and deletes stored
-//! ones, and [`indexing`] keeps their rows in the search index up to date. [`sessions`],
-//! [`workspaces`] and [`usage`] are the tables that records refer to. The rest are views:
-//! [`timeline`] reads a session page by page, [`steps`] reads records without their texts,
-//! [`touches`] lists the sessions that used a file, and [`feed`] reports what has changed since a
-//! position.
+//! ones, and [`indexing`] keeps their rows in the search index up to date. [`sessions`], [`marks`],
+//! [`workspaces`] and [`usage`] are the tables that records refer to; [`short_ids`] abbreviates
+//! their ids. The rest are views: [`timeline`] reads a session page by page, [`steps`] reads
+//! records without their texts, [`touches`] lists the sessions that used a file, and [`feed`]
+//! reports what has changed since a position.
 
 pub(crate) mod feed;
 mod indexing;
 mod insert;
+pub(crate) mod marks;
 mod rows;
 pub(crate) mod sessions;
+mod short_ids;
 pub(crate) mod steps;
 pub(crate) mod timeline;
 pub(crate) mod touches;
@@ -19,8 +21,9 @@ pub(crate) mod usage;
 pub(crate) mod workspaces;
 
 use jiff::Timestamp;
+use memory::id::parse_uuid;
 use memory::{MessageId, RecordEnvironment, RecordId, RecordKind, SessionId, Trust};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
 use self::sessions::timestamp_from_millis;
@@ -44,6 +47,15 @@ pub(crate) const REDACTION_VERSION: i64 = 2;
 const PREFIX_DIGITS_MIN: usize = 4;
 /// The number of hexadecimal digits of an id.
 const ID_DIGITS: usize = 32;
+
+/// The UUID under which a program submitted a record, or NULL.
+pub(crate) const SUBMITTED_ID: &str = "CASE WHEN r.message GLOB
+    'given/????????-????-????-????-????????????' THEN substr(r.message, 7) END";
+
+/// The speaker of a record, or NULL. Metadata that a program submitted may have another value
+/// there.
+pub(crate) const SPEAKER_NAME: &str =
+    "iif(json_type(r.metadata, '$.speaker') = 'text', r.metadata ->> '$.speaker', NULL)";
 
 /// How many records of a session are read in one query.
 const PAGE_RECORDS: usize = 500;
@@ -79,6 +91,18 @@ pub struct StoredRecord {
     pub content: String,
 }
 
+impl StoredRecord {
+    /// Returns the id that the program which submitted the record gave it, or else the record's.
+    pub fn public_id(&self) -> String {
+        let key = self
+            .message
+            .as_str()
+            .strip_prefix(MessageId::SUBMITTED_PREFIX);
+        key.and_then(parse_uuid)
+            .unwrap_or_else(|| self.id.to_string())
+    }
+}
+
 /// The position of a record in its session: line, ordinal, row.
 type RecordPosition = (i64, i64, i64);
 
@@ -103,9 +127,24 @@ impl Store {
         }
     }
 
+    /// Returns the record that a program submitted under this id.
+    pub fn submitted_record(&self, key: &str) -> Result<Option<RecordId>> {
+        let sql = "SELECT id FROM records WHERE message = ?1
+             AND message >= 'given/' AND message < 'given0' ORDER BY copy, row";
+        let name = format!("{}{key}", MessageId::SUBMITTED_PREFIX);
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let id = statement.query_row([name], |row| row.get(0)).optional()?;
+            Ok(id.map(RecordId::from_bytes))
+        })
+    }
+
     /// Returns at most `limit` ids that begin with these hexadecimal digits; none for fewer than
-    /// four digits.
+    /// four digits. A UUID is the id under which a program submitted a record.
     pub fn records_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<RecordId>> {
+        if let Some(uuid) = parse_uuid(prefix) {
+            return Ok(self.submitted_record(&uuid)?.into_iter().collect());
+        }
         let digits = prefix.to_ascii_lowercase();
         let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !(PREFIX_DIGITS_MIN..=ID_DIGITS).contains(&digits.len()) || !is_hex {

@@ -31,6 +31,7 @@ pub(crate) struct RecordRow {
     pub tool: Option<String>,
     pub path: Option<String>,
     pub speaker: Option<String>,
+    pub tags: Option<String>,
     pub body: Option<Vec<u8>>,
     /// Block, start and size.
     pub block: Option<(i64, usize, usize)>,
@@ -54,7 +55,9 @@ columns! {
         at: "r.at",
         tool: "r.tool",
         path: "r.path",
-        speaker: "json_extract(r.metadata, '$.speaker')",
+        speaker: "iif(json_type(r.metadata, '$.speaker') = 'text',
+            r.metadata ->> '$.speaker', NULL)",
+        tags: "r.tags",
     }
 }
 
@@ -66,6 +69,7 @@ impl RecordRow {
             tool: self.tool.as_deref(),
             path: self.path.as_deref(),
             speaker: self.speaker.as_deref(),
+            tags: self.tags.as_deref(),
         }
         .terms()
     }
@@ -143,6 +147,7 @@ fn read_rows(
             tool: row.get(col::tool)?,
             path: row.get(col::path)?,
             speaker: row.get(col::speaker)?,
+            tags: row.get(col::tags)?,
             block: block.zip(start).map(|(block, start)| (block, start, size)),
             body: row.get(col::body)?,
         });

@@ -1,8 +1,11 @@
 //! Sessions, and the environments (`contexts`) of their records.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use memory::{FactId, Flavor, Outcome, Session, SessionId, SessionKind, SessionPatch, Usage};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, Transaction, params};
 
 use crate::Store;
 use crate::columns::columns;
@@ -11,6 +14,7 @@ use crate::index::digest_rows;
 use crate::ingest::sanitizer::CleanSession;
 use crate::ingest::writer::WriterState;
 use crate::query::query_all;
+use crate::records::marks::{self, MarkFilter};
 use crate::records::{self, workspaces};
 use redact::CleanString;
 
@@ -32,42 +36,89 @@ pub struct SessionFilter {
     pub until: Option<Timestamp>,
     /// Also lists subagents.
     pub all_kinds: bool,
+    pub kind: Option<SessionKind>,
+    pub outcome: Option<Outcome>,
+    pub branch: Option<String>,
+    /// A part of the name or title.
+    pub title: Option<String>,
+    pub marks: MarkFilter,
     /// Only lists sessions whose logs are gone.
     pub gone: bool,
+    /// Only lists sessions behind this one, in the order of the list.
+    pub after: Option<SessionCursor>,
     pub limit: usize,
+}
+
+/// The place of a session in a list, from which the next page goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionCursor {
+    active_millis: i64,
+    session: String,
+}
+
+impl SessionCursor {
+    /// Returns the place of a session.
+    pub fn at(session: &Session) -> Self {
+        let active = session.ended.or(session.started);
+        Self {
+            active_millis: active.map_or(0, Timestamp::as_millisecond),
+            session: session.id.as_str().to_owned(),
+        }
+    }
+
+    /// Parses what `Display` writes. Returns `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (millis, session) = text.split_once('~')?;
+        Some(Self {
+            active_millis: millis.parse().ok()?,
+            session: session.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for SessionCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}~{}", self.active_millis, self.session)
+    }
 }
 
 impl Store {
     /// Lists sessions, the latest first.
     pub fn sessions(&self, filter: &SessionFilter) -> Result<Vec<Session>> {
         self.read(|connection| {
+            let values = filter.values();
             query_all(
                 connection,
                 &list_sql(),
-                params![
-                    filter.flavor.map(Flavor::name),
-                    filter.workspace,
-                    filter.since.map(Timestamp::as_millisecond),
-                    filter.until.map(Timestamp::as_millisecond),
-                    filter.all_kinds,
-                    i64::try_from(filter.limit).unwrap_or(i64::MAX),
-                    filter.gone,
-                ],
+                named(&values).as_slice(),
                 read_session,
             )
         })
     }
 
+    /// Counts the sessions that a filter selects, on all of its pages.
+    pub fn count_sessions(&self, filter: &SessionFilter) -> Result<u64> {
+        let all = SessionFilter {
+            after: None,
+            limit: usize::MAX,
+            ..filter.clone()
+        };
+        let sql = format!("SELECT count(*) FROM ({SELECTED_IDS})");
+        self.read(|connection| {
+            let values = all.values();
+            let mut statement = connection.prepare_cached(&sql)?;
+            Ok(statement.query_row(named(&values).as_slice(), |row| row.get(0))?)
+        })
+    }
+
     /// Returns at most `limit` sessions whose own or full id begins with `prefix`.
     pub fn sessions_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Session>> {
-        let sql = select_sessions(
-            "substr(s.name, 1, length(?1)) = ?1
-                OR substr(s.name, instr(s.name, ':') + 1, length(?1)) = ?1",
-            "ORDER BY length(s.name), s.name LIMIT ?2",
-        );
+        let sql = prefix_sql();
+        // Every string that begins with the prefix sorts before this one.
+        let end = format!("{prefix}{}", char::MAX);
         self.read(|connection| {
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            query_all(connection, &sql, params![prefix, limit], read_session)
+            query_all(connection, &sql, params![prefix, end, limit], read_session)
         })
     }
 
@@ -150,6 +201,10 @@ columns! {
         source_gone: "f.gone",
         outcome: "d.outcome",
         evicted: "e.records",
+        name_mark: "m.name",
+        starred: "m.starred",
+        archived: "m.archived",
+        tags: "m.tags",
         detached: "(SELECT count(*) FROM source_sessions x
             JOIN records r INDEXED BY records_detached
                 ON r.source = x.source AND r.detached AND r.session = s.id
@@ -165,6 +220,7 @@ fn select_sessions(condition: &str, order: &str) -> String {
          LEFT JOIN digests d ON d.session = s.id
          LEFT JOIN evictions e ON e.session = s.id
          LEFT JOIN workspaces w ON w.id = s.workspace
+         LEFT JOIN session_marks m ON m.session = s.id
          LEFT JOIN sources f ON f.id = (
              SELECT source FROM source_sessions WHERE session = s.id ORDER BY source LIMIT 1)
          LEFT JOIN usage u ON u.session = s.id
@@ -173,23 +229,94 @@ fn select_sessions(condition: &str, order: &str) -> String {
     )
 }
 
+/// The numbers of the sessions that a filter selects, in the order of the list. The index on the
+/// order lets a page end as soon as it is full.
+const SELECTED_IDS: &str = "
+    SELECT s.id FROM sessions s LEFT JOIN workspaces w ON w.id = s.workspace
+    LEFT JOIN session_marks m ON m.session = s.id
+    WHERE (:flavor IS NULL OR s.flavor = :flavor)
+      AND (:workspace IS NULL OR instr(w.key, :workspace) OR EXISTS
+        (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, :workspace)))
+      AND coalesce(s.ended, s.started, 0) >= :since
+      AND (:until IS NULL OR s.started < :until)
+      AND (:all_kinds OR s.kind <> 'subagent') AND (:kind IS NULL OR s.kind = :kind)
+      AND s.records > 0
+      AND (:outcome IS NULL
+        OR EXISTS (SELECT 1 FROM digests d WHERE d.session = s.id AND d.outcome = :outcome))
+      AND (:branch IS NULL OR s.branch = :branch)
+      AND (:title IS NULL OR instr(lower(coalesce(m.name, s.title)), lower(:title)))
+      AND coalesce(m.archived, 0) = :archived AND (NOT :starred OR m.starred)
+      AND (:tag IS NULL OR EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = :tag))
+      AND (NOT :gone OR NOT EXISTS (
+           SELECT 1 FROM source_sessions x JOIN sources y ON y.id = x.source
+           WHERE x.session = s.id AND NOT y.gone))
+      AND coalesce(s.ended, s.started, 0) <= :active
+      AND (coalesce(s.ended, s.started, 0) < :active OR s.name > :after)
+    ORDER BY coalesce(s.ended, s.started, 0) DESC, s.name LIMIT :limit";
+
+type NamedValues = [(&'static str, Value); 16];
+
+impl SessionFilter {
+    /// The values of [`SELECTED_IDS`].
+    fn values(&self) -> NamedValues {
+        let millis = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
+        let text = |text: Option<&str>| Value::from(text.map(str::to_owned));
+        let after = self.after.as_ref();
+        [
+            (":flavor", text(self.flavor.map(Flavor::name))),
+            (":workspace", text(self.workspace.as_deref())),
+            (":since", millis(self.since).unwrap_or(i64::MIN).into()),
+            (":until", millis(self.until).into()),
+            (":all_kinds", (self.all_kinds || self.kind.is_some()).into()),
+            (":kind", text(self.kind.map(SessionKind::name))),
+            (":outcome", text(self.outcome.map(Outcome::name))),
+            (":branch", text(self.branch.as_deref())),
+            (":title", text(self.title.as_deref())),
+            (":gone", self.gone.into()),
+            (":archived", self.marks.archived.into()),
+            (":starred", self.marks.starred.into()),
+            (":tag", text(self.marks.tag.as_deref())),
+            (
+                ":active",
+                after.map_or(i64::MAX, |after| after.active_millis).into(),
+            ),
+            (
+                ":after",
+                text(Some(after.map_or("", |after| &after.session))),
+            ),
+            (
+                ":limit",
+                i64::try_from(self.limit).unwrap_or(i64::MAX).into(),
+            ),
+        ]
+    }
+}
+
+/// Returns values in the form that a statement takes.
+fn named(values: &NamedValues) -> [(&'static str, &dyn ToSql); 16] {
+    values
+        .each_ref()
+        .map(|(name, value)| (*name, value as &dyn ToSql))
+}
+
 /// Returns the query that lists sessions. It selects the sessions first, and reads the rest for
 /// those alone.
 fn list_sql() -> String {
     select_sessions(
+        &format!("s.id IN ({SELECTED_IDS})"),
+        "ORDER BY coalesce(s.ended, s.started, 0) DESC, s.name",
+    )
+}
+
+/// Returns the query for sessions by the beginning of their ids.
+fn prefix_sql() -> String {
+    select_sessions(
         "s.id IN (
-             SELECT s.id FROM sessions s LEFT JOIN workspaces w ON w.id = s.workspace
-             WHERE (?1 IS NULL OR s.flavor = ?1)
-               AND (?2 IS NULL OR instr(w.key, ?2) OR EXISTS
-                 (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?2)))
-               AND (?3 IS NULL OR coalesce(s.ended, s.started) >= ?3)
-               AND (?4 IS NULL OR s.started < ?4)
-               AND (?5 OR s.kind <> 'subagent') AND s.records > 0
-               AND (NOT ?7 OR NOT EXISTS (
-                    SELECT 1 FROM source_sessions x JOIN sources y ON y.id = x.source
-                    WHERE x.session = s.id AND NOT y.gone))
-             ORDER BY coalesce(s.ended, s.started) DESC, s.name LIMIT ?6)",
-        "ORDER BY coalesce(s.ended, s.started) DESC, s.name",
+             SELECT id FROM sessions WHERE name >= ?1 AND name < ?2
+             UNION SELECT id FROM sessions
+                 WHERE substr(name, instr(name, ':') + 1) >= ?1
+                   AND substr(name, instr(name, ':') + 1) < ?2)",
+        "ORDER BY length(s.name), s.name LIMIT ?3",
     )
 }
 
@@ -236,6 +363,7 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
             .map(|name| Outcome::from_name(&name)),
         evicted: count(col::evicted)?,
         detached: count(col::detached)?,
+        marks: marks::marks_from_row(row, col::name_mark)?,
     })
 }
 
@@ -426,6 +554,27 @@ pub(crate) fn find_or_insert_context(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Lists end when a page is full, and an id is found without reading all sessions.
+    #[test]
+    fn sessions_are_selected_by_an_index() {
+        let dir = tempfile::tempdir().unwrap();
+        let connection =
+            crate::open::connection::open_writer(&dir.path().join("t.db"), None).unwrap();
+        let plan = |sql: &str| -> String {
+            let mut plan = connection
+                .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))
+                .unwrap();
+            let steps = plan.raw_query().mapped(|row| row.get::<_, String>(3));
+            steps.map(Result::unwrap).collect::<Vec<_>>().join("\n")
+        };
+        let list = plan(SELECTED_IDS);
+        assert!(list.contains("sessions_by_activity"), "{list}");
+        assert!(!list.contains("TEMP B-TREE"), "{list}");
+        let by_prefix = plan(&prefix_sql());
+        assert!(by_prefix.contains("sessions_by_native_id"), "{by_prefix}");
+        assert!(!by_prefix.contains("SCAN sessions"), "{by_prefix}");
+    }
 
     /// Session start reads one page of sessions; it must not add up the usage of all of them.
     #[test]

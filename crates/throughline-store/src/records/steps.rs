@@ -175,7 +175,7 @@ columns! {
         tool: "r.tool AS tool",
         path: "r.path AS path",
         call: "r.call AS call",
-        exit_code: "json_extract(r.metadata, '$.exit_code') AS exit_code",
+        exit_code: "CAST(json_extract(r.metadata, '$.exit_code') AS TEXT) AS exit_code",
         line: "r.line AS line",
         ordinal: "r.ordinal AS ordinal",
     }

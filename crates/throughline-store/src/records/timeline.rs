@@ -1,15 +1,15 @@
 //! Reading a session page by page, and counting what the store holds.
 
 use jiff::Timestamp;
-use memory::SessionId;
-use rusqlite::{Row, params};
+use memory::{RecordId, RecordKind, SessionId};
+use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
 use crate::Store;
 use crate::error::Result;
 use crate::records::sessions::timestamp_from_millis;
-use crate::records::{self, StoredRecord};
-use crate::texts::reader::TextReader;
+use crate::records::{self, StoredRecord, kind_from_number};
+use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 
 /// How much the store holds, in all or in some workspaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -23,9 +23,33 @@ pub struct StoreCounts {
     pub last: Option<Timestamp>,
 }
 
+/// What the records of a session are, in the order of its log: a column for each property.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SessionOutline {
+    pub kind: Vec<RecordKind>,
+    /// For each record, the position of its tool in `tools`.
+    pub tool: Vec<Option<usize>>,
+    /// The size of each text.
+    pub bytes: Vec<u64>,
+    /// When each record was made, in milliseconds since 1970.
+    pub at: Vec<Option<i64>>,
+    /// The names of the tools, each once.
+    pub tools: Vec<String>,
+}
+
+impl SessionOutline {
+    fn tool_number(&mut self, tool: String) -> usize {
+        let known = self.tools.iter().position(|name| *name == tool);
+        known.unwrap_or_else(|| {
+            self.tools.push(tool);
+            self.tools.len() - 1
+        })
+    }
+}
+
 impl Store {
     /// Returns at most `limit` records of a session in the order of its log, after the first
-    /// `skip`.
+    /// `skip`. The records that are skipped are counted in the index and not read.
     pub fn timeline(
         &self,
         session: &SessionId,
@@ -33,7 +57,10 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<StoredRecord>> {
         let sql = records::select_records(
-            "WHERE s.name = ?1 ORDER BY r.line, r.ordinal, r.row LIMIT ?2 OFFSET ?3",
+            "WHERE r.row IN (
+                 SELECT row FROM records WHERE session = (SELECT id FROM sessions WHERE name = ?1)
+                 ORDER BY line, ordinal, row LIMIT ?2 OFFSET ?3)
+             ORDER BY r.line, r.ordinal, r.row",
         );
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.read(|connection| {
@@ -44,6 +71,82 @@ impl Store {
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
                 found.push(records::read_record(connection, row, &texts)?);
+            }
+            Ok(found)
+        })
+    }
+
+    /// Returns how many records the timeline of a session has.
+    pub fn timeline_length(&self, session: &SessionId) -> Result<usize> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT count(*) FROM records
+                 WHERE session = (SELECT id FROM sessions WHERE name = ?1)",
+            )?;
+            Ok(statement.query_row([session.as_str()], |row| row.get(0))?)
+        })
+    }
+
+    /// Returns how many records come before a record in the timeline of its session.
+    pub fn timeline_position(&self, record: RecordId) -> Result<Option<usize>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT (SELECT count(*) FROM records b WHERE b.session = r.session
+                     AND (b.line, b.ordinal, b.row) < (r.line, r.ordinal, r.row))
+                 FROM records r WHERE r.id = ?1",
+            )?;
+            let position = statement.query_row([record.as_bytes()], |row| row.get(0));
+            Ok(position.optional()?)
+        })
+    }
+
+    /// Returns the outline of a session: what its records are, without their texts.
+    pub fn outline(&self, session: &SessionId) -> Result<SessionOutline> {
+        let mut outline = SessionOutline::default();
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT kind, tool, size, at FROM records
+                 WHERE session = (SELECT id FROM sessions WHERE name = ?1)
+                 ORDER BY line, ordinal, row",
+            )?;
+            let mut rows = statement.query([session.as_str()])?;
+            while let Some(row) = rows.next()? {
+                outline.kind.push(kind_from_number(row.get(0)?));
+                let tool: Option<String> = row.get(1)?;
+                let number = tool.map(|tool| outline.tool_number(tool));
+                outline.tool.push(number);
+                outline.bytes.push(row.get(2)?);
+                outline.at.push(row.get(3)?);
+            }
+            Ok(outline)
+        })
+    }
+
+    /// Returns the positions of the records of a session whose text `matches`, at most `limit`.
+    pub fn find_in_session(
+        &self,
+        session: &SessionId,
+        limit: usize,
+        mut matches: impl FnMut(&str) -> bool,
+    ) -> Result<Vec<usize>> {
+        let sql = format!(
+            "SELECT {TEXT_COLUMNS} FROM records r
+             WHERE r.session = (SELECT id FROM sessions WHERE name = ?1)
+             ORDER BY r.line, r.ordinal, r.row"
+        );
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query([session.as_str()])?;
+            let texts = TextReader::default();
+            let mut found = Vec::new();
+            let mut position = 0;
+            while let Some(row) = rows.next()?
+                && found.len() < limit
+            {
+                if matches(&texts.read(connection, row, 0)?) {
+                    found.push(position);
+                }
+                position += 1;
             }
             Ok(found)
         })

@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use memory::words::StemmedText;
 use memory::{Fact, FactId, FactKind, RecordId, SessionId, Trust};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::Store;
 use crate::error::Result;
+use crate::index::terms;
 use crate::records::sessions::timestamp_from_millis;
 
 /// Only so many words of a long prompt are compared with facts.
@@ -87,6 +88,22 @@ impl Store {
         self.read(|connection| one(connection, id))
     }
 
+    /// Returns the session that a fact was first extracted from.
+    pub fn fact_session(&self, id: FactId) -> Result<Option<SessionId>> {
+        let sql = "SELECT s.name FROM fact_sources x JOIN sessions s ON s.id = x.session
+             WHERE x.fact = ?1 ORDER BY s.started, s.id LIMIT 1";
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let name = statement.query_row([id.as_bytes()], |row| row.get::<_, String>(0));
+            Ok(name.optional()?.map(SessionId::new))
+        })
+    }
+
+    /// Says whether a fact was extracted from a session.
+    pub fn is_fact_of_session(&self, id: FactId, session: &SessionId) -> Result<bool> {
+        self.read(|connection| stated_by(connection, id, session))
+    }
+
     /// Returns the facts that share words with `words`, with their scores, best first, and all
     /// pinned facts. Only facts of these workspaces and global ones count, and none that `session`
     /// itself stated.
@@ -124,6 +141,68 @@ impl Store {
             Ok(best)
         })
     }
+}
+
+impl Store {
+    /// Returns the facts with a word that begins with each word of a text that is being typed:
+    /// pins first, then the latest. Only facts of these workspaces and global ones count.
+    pub fn facts_with_words(
+        &self,
+        typed: &str,
+        workspaces: &[String],
+        limit: usize,
+    ) -> Result<Vec<Fact>> {
+        let typed = index_words(typed);
+        let content = typed.iter().filter(|word| !terms::is_stop(word));
+        let wanted: Vec<&str> = content.map(String::as_str).collect();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys = serde_json::to_string(workspaces).unwrap_or_default();
+        let sql = format!(
+            "{SELECT} WHERE f.superseded IS NULL AND (f.workspace IS NULL OR
+                w.key IN (SELECT value FROM json_each(?1))) ORDER BY f.pinned DESC, f.seen DESC"
+        );
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query([keys])?;
+            let mut facts = Vec::new();
+            while let Some(row) = rows.next()? {
+                let text = row.get_ref(3)?.as_str().unwrap_or_default();
+                // Most facts have other words, which a text of ASCII shows without being split.
+                if text.is_ascii() && !wanted.iter().all(|word| contains_ignoring_case(text, word))
+                {
+                    continue;
+                }
+                let words = index_words(text);
+                let has = |wanted: &&str| words.iter().any(|word| word.starts_with(wanted));
+                if wanted.iter().all(has) {
+                    facts.push(fact(connection, row)?);
+                    if facts.len() == limit {
+                        break;
+                    }
+                }
+            }
+            Ok(facts)
+        })
+    }
+}
+
+/// Says whether a text of ASCII contains a word in lower case.
+fn contains_ignoring_case(text: &str, word: &str) -> bool {
+    let mut windows = text.as_bytes().windows(word.len().max(1));
+    windows.any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// Returns the words of a text as the index folds them, compounds in parts.
+fn index_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    terms::words(text, |word| {
+        if !word.is_compound {
+            words.push(word.folded.into_owned());
+        }
+    });
+    words
 }
 
 struct ScoredFact {

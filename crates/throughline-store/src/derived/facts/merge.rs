@@ -115,7 +115,10 @@ fn held(
 }
 
 /// Words of statements that prefer one thing to another.
-const CHOOSING: &[&str] = &["use", "prefer", "choos", "with"];
+const CHOOSING: &[&str] = &[
+    "use", "prefer", "choos", "chos", "with", "switch", "mov", "migrat", "replac", "settl", "pick",
+    "adopt",
+];
 /// Statements that share less of their words neither repeat nor contradict each other, unless both
 /// state a preference.
 const SHARED_MIN: f64 = 0.3;

@@ -100,6 +100,36 @@ impl Store {
             })
     }
 
+    /// Replaces a fact by another version of it and returns the new id. A version with the same
+    /// words keeps the id; otherwise the old fact becomes history.
+    pub fn replace_fact(&self, old: FactId, new: NewFact) -> Result<FactId> {
+        let new = self.clean_fact(new);
+        self.write(move |tx, names| {
+            let id = match new.id == old {
+                true => old,
+                false => merge::merge_fact(tx, names, &new)?.id,
+            };
+            let sql = "UPDATE facts SET kind = ?2, text = ?3, words = ?4, tags = ?5, pinned = ?6
+                 WHERE id = ?1";
+            let tags = new.tags.as_ref().map(CleanString::as_str);
+            let (kind, text) = (new.kind.name(), new.text.as_str());
+            tx.prepare_cached(sql)?.execute(params![
+                id.as_bytes(),
+                kind,
+                text,
+                new.words,
+                tags,
+                new.pinned
+            ])?;
+            if id != old {
+                let sql = "UPDATE facts SET superseded = ?2, pinned = 0 WHERE id = ?1";
+                tx.prepare_cached(sql)?
+                    .execute(params![old.as_bytes(), id.as_bytes()])?;
+            }
+            Ok(id)
+        })
+    }
+
     /// Pins or unpins a fact. Returns whether it exists.
     pub fn set_pinned(&self, id: FactId, pinned: bool) -> Result<bool> {
         self.writer()
@@ -117,8 +147,9 @@ impl Store {
             .wait()
     }
 
-    /// Returns quiet main sessions that have changed since they were last searched for facts, and
-    /// how many records each has. Quiet is what has not gone on since `before`.
+    /// Returns quiet sessions that have changed since they were last searched for facts, and how
+    /// many records each has. Quiet is what has not gone on since `before`. The prompt of a
+    /// subagent is written by a model; that of a headless run usually by a person.
     pub fn sessions_to_scan_for_facts(
         &self,
         before: Timestamp,
@@ -128,7 +159,7 @@ impl Store {
             let mut statement = connection.prepare_cached(
                 "SELECT s.name, s.records FROM sessions s
                  LEFT JOIN fact_looks l ON l.session = s.id
-                 WHERE s.kind = 'main' AND s.records > 0
+                 WHERE s.kind <> 'subagent' AND s.records > 0
                    AND coalesce(s.ended, s.started, 0) < ?1
                    AND (l.records IS NULL OR l.records <> s.records)
                  ORDER BY coalesce(s.ended, s.started, 0), s.name LIMIT ?2",
@@ -138,6 +169,21 @@ impl Store {
                 Ok((SessionId::new(row.get::<_, String>(0)?), row.get(1)?))
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Returns how many records a session has, if it is not a subagent's and has changed since it
+    /// was last searched for facts.
+    pub fn records_to_scan_for_facts(&self, session: &SessionId) -> Result<Option<u64>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT s.records FROM sessions s LEFT JOIN fact_looks l ON l.session = s.id
+                 WHERE s.name = ?1 AND s.kind <> 'subagent' AND s.records > 0
+                   AND (l.records IS NULL OR l.records <> s.records)",
+            )?;
+            Ok(statement
+                .query_row([session.as_str()], |row| row.get(0))
+                .optional()?)
         })
     }
 

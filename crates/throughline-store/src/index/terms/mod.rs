@@ -212,6 +212,8 @@ pub struct IndexDocument<'a> {
     pub tool: Option<&'a str>,
     pub path: Option<&'a str>,
     pub speaker: Option<&'a str>,
+    /// The record's tags as a JSON array, like the column.
+    pub tags: Option<&'a str>,
 }
 
 impl IndexDocument<'_> {
@@ -228,8 +230,27 @@ impl IndexDocument<'_> {
         if let Some(speaker) = self.speaker {
             words(speaker, |word| terms.push(Some(SPEAKER), &term(&word)));
         }
+        for tag in self.tags.map(parse_tags).unwrap_or_default() {
+            words(&tag, |word| terms.add(&word));
+            terms.push(Some(SCOPE), &tag_term(&tag));
+        }
         terms.out
     }
+}
+
+/// Returns the tags of the column that a program or a person gave. The tag of sensitive records is
+/// ours: it is no word of theirs, and too common to filter by.
+fn parse_tags(json: &str) -> Vec<String> {
+    let mut tags: Vec<String> = serde_json::from_str(json).unwrap_or_default();
+    tags.retain(|tag| tag != memory::record::SENSITIVE_TAG);
+    tags
+}
+
+/// Returns the scope term of a tag. It is a hash, because a tag may contain any character; upper
+/// and lower case are the same.
+pub fn tag_term(tag: &str) -> String {
+    let hash = blake3::hash(tag.trim().to_lowercase().as_bytes()).to_hex();
+    format!("t{}", &hash[..16])
 }
 
 /// Returns the parts of a text that are indexed.
@@ -330,6 +351,7 @@ mod tests {
             tool: None,
             path: None,
             speaker: None,
+            tags: None,
         };
         assert_eq!(document.terms(), expected);
     }
@@ -372,14 +394,17 @@ mod tests {
     }
 
     #[test]
-    fn a_speaker_is_asked_for_apart() {
+    fn a_speaker_and_a_tag_are_asked_for_apart() {
         let document = IndexDocument {
             kind: RecordKind::Prompt,
             text: "hello",
             tool: None,
             path: None,
             speaker: Some("Mary Ann"),
+            tags: Some(r#"["Go-Live","sensitive"]"#),
         };
-        assert_eq!(document.terms(), "hello =mari =ann");
+        let tag = tag_term("go-live");
+        let expected = format!("hello =mari =ann go live @{tag}");
+        assert_eq!(document.terms(), expected);
     }
 }

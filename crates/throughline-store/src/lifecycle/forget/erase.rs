@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::needles::{LineNumbers, Needles, distinctive_words};
 use super::{ForgetPlan, ForgetReport, traces};
-use crate::derived::{digests, injections, summaries};
+use crate::derived::{digests, events, injections, layers, patterns, signals, summaries};
 use crate::error::Result;
 use crate::index::{self, digest_rows};
 use crate::ingest::sources;
@@ -55,9 +55,11 @@ pub(super) const TABLE_EFFECTS: &[(&str, &str)] = &[
         "summaries",
         "deleted with the session or a record of it, file and all",
     ),
+    ("session_marks", "deleted with the session"),
     ("extractions", "deleted with the summary; no text"),
     ("leases", "deleted with the session; no text"),
     ("model_calls", "lose the session; no text"),
+    ("events", "lose the session and their figures"),
     ("injections", "deleted with the session"),
     (
         "injected",
@@ -72,7 +74,25 @@ pub(super) const TABLE_EFFECTS: &[(&str, &str)] = &[
         "digest_rows",
         "taken out of the index with what it says; deleted with the session",
     ),
+    (
+        "checkpoints",
+        "deleted with the session or a record of it; made again without the record",
+    ),
     ("chores", "no text"),
+    (
+        "signals",
+        "deleted with the session; made again without a record",
+    ),
+    (
+        "patterns",
+        "deleted with any of its sessions or a record of one; found again without it",
+    ),
+    ("pattern_sessions", "deleted with the pattern; no text"),
+    (
+        "review_log",
+        "stays: the user's own decision, without captured text",
+    ),
+    ("decision_queue", "the text is blanked with the pattern"),
     ("tombstones", "set; keyed hashes"),
     ("tombstone_keys", "set; keyed hashes"),
     ("traces", "noted; no text"),
@@ -214,6 +234,9 @@ fn erase_singles(
         sources.extend(sources_of(tx, session)?);
         untitle(tx, redactor, session, grave, &needles)?;
         digests::retract(tx, session, |text| needles.matches(text))?;
+        signals::retract(tx, session, |text| needles.matches(text))?;
+        patterns::forget_session(tx, session)?;
+        layers::forget_session(tx, session)?;
         records::recount_session(tx, session)?;
         if with_digest_row.contains(&session) {
             digest_rows::index(tx, names, session)?;
@@ -358,17 +381,20 @@ fn lost_texts(all: &[ErasedRecord]) -> usize {
 /// Tables whose rows belong to one session.
 const SESSIONS_OWN: &[&str] = &[
     "usage", "secrets", "source_sessions", "digests", "digest_rows", "evictions", "fact_looks",
+    "checkpoints", "session_marks", "signals",
 ];
 
 fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
     let workspace: Option<i64> = tx
         .prepare_cached("SELECT workspace FROM sessions WHERE id = ?1")?
         .query_row([id], |row| row.get(0))?;
+    patterns::forget_session(tx, id)?;
     for table in SESSIONS_OWN {
         tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id])?;
     }
     injections::forget_session(tx, name)?;
     summaries::forget_session(tx, id)?;
+    events::forget_session(tx, id)?;
     tx.execute("DELETE FROM sessions WHERE id = ?1", [id])?;
     tx.execute(
         "UPDATE sessions SET parent = NULL WHERE parent = ?1",

@@ -8,13 +8,18 @@ use crate::backup::restore;
 use crate::encryption::key_locations;
 use crate::error::{Error, Result};
 
-/// Folders with copies that Throughline makes and can do without.
-const COPIES: &[&str] = &["safety", "quarantine", "quarantine.new", "repair"];
+/// Folders with copies that Throughline makes and can do without. Proposals are made again from the
+/// catalog.
+const COPIES: &[&str] = &[
+    "safety", "quarantine", "quarantine.new", "repair", "proposals",
+];
 
 /// Backups of the agents' configuration from before the installation.
 const ORIGINALS: &str = "originals";
 /// The list of changes to the agents' configuration.
 const INSTALLED: &str = "installed.json";
+/// Where patterns are placed: ids, versions and paths of files.
+const ACTIVE_PATTERNS: &str = "active_patterns.json";
 
 /// Files of hooks and of the daemon: marks, logs, a socket, a token. None holds captured text.
 const RUNTIME: &[&str] = &[
@@ -98,7 +103,13 @@ fn file_role(name: &str) -> FileRole {
     let is_ours = name.starts_with(crate::REDACTION_KEY_FILE)
         || name.ends_with(".lock")
         || name.ends_with(".sock")
-        || [key_locations::KEY_LIST_FILE, "config.toml", INSTALLED].contains(&name)
+        || [
+            key_locations::KEY_LIST_FILE,
+            "config.toml",
+            INSTALLED,
+            ACTIVE_PATTERNS,
+        ]
+        .contains(&name)
         || RUNTIME.contains(&name);
     if is_ours {
         FileRole::Settings

@@ -35,6 +35,11 @@ pub(super) fn plan(connection: &Connection, selection: &Selection) -> Result<For
     doomed.session_ids = whole.iter().copied().collect();
     doomed.records = singles(connection, &rows, &whole)?;
     doomed.facts = facts(connection, selection)?;
+    for fact in derived_facts(connection, &doomed)? {
+        if !doomed.facts.iter().any(|other| other.key == fact.key) {
+            doomed.facts.push(fact);
+        }
+    }
     doomed.sources = sources(connection, &doomed)?;
     Ok(doomed)
 }
@@ -301,6 +306,37 @@ fn first_line(text: &str) -> String {
 }
 
 /// Returns the facts that match themselves. Facts that only lose their sources are found later.
+/// Returns the facts that lose their last source with the plan.
+fn derived_facts(connection: &Connection, doomed: &ForgetPlan) -> Result<Vec<PlannedFact>> {
+    let sessions: Vec<_> = doomed.session_ids.iter().map(ToString::to_string).collect();
+    let records = doomed
+        .records
+        .iter()
+        .map(|record| format!("x'{}'", record.id));
+    let records: Vec<_> = records.collect();
+    let sql = format!(
+        "SELECT f.id, f.text FROM facts f
+         WHERE EXISTS (SELECT 1 FROM fact_sources x WHERE x.fact = f.id AND ({within}))
+           AND NOT EXISTS (SELECT 1 FROM fact_sources x WHERE x.fact = f.id AND NOT ({within}))
+         ORDER BY f.id",
+        within = format_args!(
+            "x.session IN ({}) OR x.record IN ({})",
+            sessions.join(", "),
+            records.join(", ")
+        ),
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map([], |row| {
+        let (key, text): (Vec<u8>, String) = (row.get(0)?, row.get(1)?);
+        Ok(PlannedFact {
+            id: hex::encode(&key),
+            text: first_line(&text),
+            key,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 fn facts(connection: &Connection, selection: &Selection) -> Result<Vec<PlannedFact>> {
     let kinds = !selection.kinds.is_empty() || selection.flavor.is_some();
     let by_filter = selection.names_nothing() && selection.has_filter() && !kinds;

@@ -5,21 +5,22 @@ use std::collections::BTreeSet;
 use memory::{FactKind, Flavor, SessionId, Trust};
 
 use super::*;
-use crate::{LeaseKind, LeaseOutcome, NewFact, NewSummary, SummaryMethod};
+use crate::{LeaseKind, LeaseOutcome, MarksPatch, NewFact, NewSummary, SummaryMethod};
 
 const SECRET: &str = "ghp_aB3dE6fG9hJ2kL5mN8pQ1rS4tU7vW0xY3z4Q";
 
 /// Columns without captured text (our own names, names of agents and models, ids from agents), and
 /// columns that are scanned in another way (`content` with the records, `words` with the facts).
 const NOT_TEXT: &[&str] = &[
-    "chores.name", "contexts.model", "digests.outcome", "drift.kind", "evictions.pass",
-    "extractions.way", "facts.kind", "facts.words", "injected.kind", "injections.name",
-    "injections.session", "injections.workspace", "leases.kind", "model_calls.model",
-    "model_calls.outcome", "model_calls.purpose", "records.call", "records.content",
-    "records.message", "secrets.rule", "sessions.flavor", "sessions.kind", "sessions.model",
-    "sessions.name", "sessions.parent", "sessions.version", "skips.why", "sources.flavor",
-    "summaries.last_message", "summaries.way", "tombstones.flavor", "tombstones.kind",
-    "usage.model",
+    "chores.name", "contexts.model", "digests.outcome", "drift.kind", "events.name",
+    "evictions.pass", "extractions.way", "facts.kind", "facts.words", "injected.kind",
+    "injections.name", "injections.session", "injections.workspace", "leases.kind",
+    "model_calls.model", "model_calls.outcome", "model_calls.purpose", "pattern_sessions.pattern",
+    "patterns.id", "patterns.kind", "records.call", "records.content", "records.message",
+    "review_log.decision", "review_log.evidence", "review_log.pattern", "secrets.rule",
+    "sessions.flavor", "sessions.kind", "sessions.model", "sessions.name", "sessions.parent",
+    "sessions.version", "signals.kind", "skips.why", "sources.flavor", "summaries.last_message",
+    "summaries.way", "tombstones.flavor", "tombstones.kind", "usage.model",
 ];
 
 /// A new text column must be scanned, or be listed above.
@@ -106,6 +107,14 @@ fn store_of_one(folder: &std::path::Path) -> (Store, SessionId) {
         sources: Vec::new(),
     };
     store.remember(fact).unwrap();
+    let event = crate::EventName::SweepFinished;
+    let figures = serde_json::Map::new();
+    store.record_event(at, event, None, figures).unwrap();
+    let starred = MarksPatch {
+        starred: Some(true),
+        ..MarksPatch::default()
+    };
+    store.mark_session(&session, &starred).unwrap();
     (store, session)
 }
 
@@ -121,6 +130,7 @@ fn a_secret_in_any_column_goes() {
                  SELECT id, 1, 0, 0, 'unclear', 0, '{}' FROM sessions";
             connection.execute(sql, []).unwrap();
         }
+        plant_rows(&connection, table);
         let planted = format!(r#"["{SECRET}"]"#);
         let sql = format!(
             "UPDATE {table} SET {column} = ?1 WHERE {key} = (SELECT max({key}) FROM {table})"
@@ -129,6 +139,32 @@ fn a_secret_in_any_column_goes() {
         assert_eq!(changed, 1, "{table}.{column}");
         drop(connection);
         check_gone(&store, &format!("{table}.{column}"));
+    }
+}
+
+/// Adds the rows of tables that [`store_of_one`] leaves empty.
+fn plant_rows(connection: &Connection, table: &str) {
+    let review = "INSERT INTO review_log (pattern, decision, evidence, sessions, flavors, at)
+        VALUES ('p', 'reject', 'e', 3, 1, 0)";
+    let rows: &[&str] = match table {
+        "signals" => &[
+            "INSERT INTO signals (session, kind, name, text, times, ms, tokens, overcome,
+                version) SELECT id, 'diag', 'n', 't', 1, 0, 0, 0, 1 FROM sessions",
+        ],
+        "checkpoints" => &[
+            "INSERT INTO checkpoints (session, number, interaction, revision, data)
+                SELECT id, 1, 1, revision, '{}' FROM sessions",
+        ],
+        "patterns" => &["INSERT INTO patterns VALUES ('p', 'diag', 'n', '{}', 0)"],
+        "review_log" => &[review],
+        "decision_queue" => &[
+            review,
+            "INSERT INTO decision_queue (review, payload) SELECT id, '{}' FROM review_log",
+        ],
+        _ => &[],
+    };
+    for sql in rows {
+        connection.execute(sql, []).unwrap();
     }
 }
 

@@ -157,6 +157,7 @@ const RECORD_COLUMNS: &[TextColumn] = &[
     text_column("records", "row", "tags"),
     text_column("records", "row", "tool"),
     text_column("summaries", "session", "state"),
+    text_column("checkpoints", "id", "data"),
 ];
 
 /// The columns of rows that belong to no single session.
@@ -168,10 +169,19 @@ const OTHER_COLUMNS: &[TextColumn] = &[
     text_column("contexts", "id", "branch"),
     text_column("sources", "id", "path"),
     text_column("sources", "id", "state"),
+    text_column("session_marks", "session", "name"),
+    text_column("session_marks", "session", "tags"),
     text_column("facts", "id", "text"),
     text_column("facts", "id", "tags"),
     text_column("digests", "session", "data"),
     text_column("digests", "session", "base"),
+    text_column("events", "id", "figures"),
+    text_column("signals", "id", "name"),
+    text_column("signals", "id", "text"),
+    text_column("patterns", "id", "name"),
+    text_column("patterns", "id", "data"),
+    text_column("review_log", "id", "why"),
+    text_column("decision_queue", "id", "payload"),
     text_column("workspaces", "id", "key"),
     text_column("roots", "path", "path"),
 ];

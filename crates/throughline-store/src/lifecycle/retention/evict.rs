@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::evicted::ID_PREFIX_BYTES;
 use super::plan::{EvictionPass, PlannedEviction};
+use crate::derived::{layers, signals};
 use crate::error::Result;
 use crate::index::digest_rows;
 use crate::ingest::writer::WriterState;
@@ -71,6 +72,8 @@ pub(super) fn evict(
             records::promote_copy(tx, writer, row.id)?;
         }
     }
+    // A checkpoint quotes the records; what stays of an evicted session is its digest.
+    layers::forget_session(tx, state.id)?;
     delete_unshared_logs(tx, state.id)?;
     let mut in_blocks: Vec<_> = in_blocks.into_iter().collect();
     in_blocks.sort_unstable_by_key(|(block, _)| *block);
@@ -182,7 +185,7 @@ fn record_eviction(
     // A stale digest says more than none.
     tx.prepare_cached("UPDATE digests SET base = data WHERE session = ?1")?
         .execute([state.id])?;
-    Ok(())
+    signals::mark_evicted(tx, state.id)
 }
 
 /// Deletes the logs of a session, except for those that other sessions' records came from.

@@ -9,6 +9,7 @@ use memory::{RecordId, RecordKind, SessionId};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::Store;
+use crate::derived::signals;
 use crate::error::Result;
 use crate::records::sessions::timestamp_from_millis;
 
@@ -123,6 +124,7 @@ impl EvictedRecords {
                     .execute([session])?;
                 tx.prepare_cached("UPDATE digests SET base = NULL WHERE session = ?1")?
                     .execute([session])?;
+                signals::unmark_evicted(tx, session)?;
                 marks.reread = false;
                 whole.push(session);
             } else {

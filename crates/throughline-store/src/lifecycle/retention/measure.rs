@@ -102,6 +102,7 @@ fn measure_usage(connection: &Connection, now: Timestamp) -> Result<DiskUsage> {
     let free = number("PRAGMA freelist_count")?;
     let distilled: u64 = connection.query_row(
         "SELECT (SELECT coalesce(sum(length(data) + coalesce(length(base), 0)), 0) FROM digests)
+              + (SELECT coalesce(sum(length(name) + length(text) + 60), 0) FROM signals)
               + (SELECT coalesce(sum(length(ids)), 0) FROM evictions)
               + (SELECT coalesce(sum(length(text) + coalesce(length(tags), 0)), 0) FROM facts)
               + (SELECT count(*) FROM usage) * ?1 + (SELECT count(*) FROM sessions) * ?2",

@@ -223,7 +223,7 @@ fn what_came_back_and_is_evicted_again_stays_evicted() {
             version: VERSION,
             ..Digest::default()
         };
-        let ticket = store.put_digest(&pending, digest, now());
+        let ticket = store.put_digest(&pending, digest, Vec::new(), now());
         store.flush().unwrap();
         ticket.wait().unwrap();
     }
