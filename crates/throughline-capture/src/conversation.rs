@@ -2,15 +2,26 @@
 //!
 //! A compaction needs the messages verbatim, which the store cannot return.
 
+use std::collections::HashMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use jiff::Timestamp;
-use memory::{Flavor, LogEntry, Message, SessionId};
+use memory::{Flavor, LogEntry, Message, SessionId, Tokens};
 
 use crate::flavor::{ADAPTERS, adapter_for};
+use crate::request::signed::{SignedThinking, read_signed_thinking};
 use crate::{Adapter, Root, Source, SourceFormat, discover, tail};
+
+/// A conversation as a log holds it.
+#[derive(Clone, Debug, Default)]
+pub struct LoggedConversation {
+    pub messages: Vec<Message>,
+    /// The tokens of the last API response of each session, which is the size of its context.
+    pub context_tokens: HashMap<SessionId, Tokens>,
+    pub signed: SignedThinking,
+}
 
 /// Reads every message of a log in order. Without a flavor, the content of the file decides which
 /// agent wrote it; `None` if no agent did.
@@ -18,7 +29,7 @@ pub fn read_conversation(
     path: &Path,
     flavor: Option<Flavor>,
     now: Timestamp,
-) -> io::Result<Option<Vec<Message>>> {
+) -> io::Result<Option<LoggedConversation>> {
     let known = match flavor {
         Some(_) => None,
         None => recognise_source(path)?,
@@ -33,10 +44,34 @@ pub fn read_conversation(
     let adapter = source
         .as_ref()
         .and_then(|source| adapter_for(source.flavor));
-    match source.zip(adapter) {
-        Some((source, adapter)) => read_messages(adapter, &source, now).map(Some),
-        None => Ok(None),
-    }
+    let Some((source, adapter)) = source.zip(adapter) else {
+        return Ok(None);
+    };
+    let mut conversation = LoggedConversation::default();
+    each_entry(adapter, &source, now, &mut |entry| match entry {
+        LogEntry::Message(message) => conversation.messages.push(message),
+        LogEntry::Usage(entry) => {
+            let tokens = Tokens(entry.usage.total());
+            conversation.context_tokens.insert(entry.session, tokens);
+        }
+        LogEntry::Session(_) => {}
+    })?;
+    conversation.signed = read_signed_thinking(&source.path, Some(source.flavor))?;
+    Ok(Some(conversation))
+}
+
+/// Calls `read` with each entry of a source.
+fn each_entry(
+    adapter: &Adapter,
+    source: &Source,
+    now: Timestamp,
+    read: &mut dyn FnMut(LogEntry),
+) -> io::Result<()> {
+    tail::read_source(adapter, source, None, now, &mut |chunk| {
+        chunk.parsed.entries.into_iter().for_each(&mut *read);
+        ControlFlow::Continue(())
+    })?;
+    Ok(())
 }
 
 /// Returns the source whose adapter recognises the head of a file, whatever its name.
@@ -67,13 +102,10 @@ pub fn read_messages(
     now: Timestamp,
 ) -> io::Result<Vec<Message>> {
     let mut messages = Vec::new();
-    tail::read_source(adapter, source, None, now, &mut |chunk| {
-        let entries = chunk.parsed.entries.into_iter();
-        messages.extend(entries.filter_map(|entry| match entry {
-            LogEntry::Message(message) => Some(message),
-            LogEntry::Session(_) | LogEntry::Usage(_) => None,
-        }));
-        ControlFlow::Continue(())
+    each_entry(adapter, source, now, &mut |entry| {
+        if let LogEntry::Message(message) = entry {
+            messages.push(message);
+        }
     })?;
     Ok(messages)
 }
@@ -106,7 +138,8 @@ mod tests {
         let folder = "claude/generated/longhaul/-home-dev-proj";
         let path = testkit::fixture(folder).join("703ad6e2-1d62-41f4-9458-d210f8be4c06.jsonl");
         for flavor in [None, Some(Flavor::Claude)] {
-            let messages = read_conversation(&path, flavor, now).unwrap().unwrap();
+            let conversation = read_conversation(&path, flavor, now).unwrap().unwrap();
+            let messages = conversation.messages;
             assert!(messages.len() > 10);
             let session = main_session(&messages).unwrap();
             assert_eq!(session.native(), "703ad6e2-1d62-41f4-9458-d210f8be4c06");
@@ -115,14 +148,14 @@ mod tests {
             ("codex/synthetic/agent-sessions-small.jsonl", "codex"),
             ("claude/synthetic/sidechain.jsonl", "claude"),
         ] {
-            let messages = read_conversation(&testkit::fixture(file), None, now)
+            let conversation = read_conversation(&testkit::fixture(file), None, now)
                 .unwrap()
                 .unwrap();
-            let session = main_session(&messages).unwrap();
+            let session = main_session(&conversation.messages).unwrap();
             assert!(session.as_str().starts_with(flavor), "{session}");
         }
         let nobodys = testkit::fixture("claude/README.md");
-        assert_eq!(read_conversation(&nobodys, None, now).unwrap(), None);
+        assert!(read_conversation(&nobodys, None, now).unwrap().is_none());
         assert_eq!(main_session(&[]), None);
     }
 }

@@ -4,8 +4,9 @@
 //! agents at once, and the [`Dialect`] that recognises the payload decides what its event means.
 //! [`HookAnswer::render`] turns an answer into that agent's format. Each agent's dialect is one
 //! file, `flavor/<agent>/hook.rs`, and one line in [`DIALECTS`]. What the answer says is not
-//! decided here.
+//! decided here. [`turn`] is what a payload says of a session whose log cannot be read.
 
+pub mod turn;
 pub mod wire;
 
 use std::fmt;
@@ -14,13 +15,17 @@ use std::path::PathBuf;
 use memory::{Flavor, SessionId, Tokens, tokens};
 use thiserror::Error;
 
+pub use self::turn::{HookStep, HookToolCall, HookTurn};
 pub use self::wire::HookPayload;
-use crate::flavor::{claude, codex, copilot, cursor, gemini, grok, opencode};
+use crate::flavor::{claude, codex, copilot, cursor, gemini, grok, kimi, opencode, pi, qwen};
 
 /// All supported hook formats. The first dialect that recognises a payload parses it. Claude Code
 /// comes last, because other agents imitate its payloads.
 pub const DIALECTS: &[&dyn Dialect] = &[
     &opencode::hook::OpencodeHooks,
+    &pi::hook::PiHooks,
+    &qwen::hook::QwenHooks,
+    &kimi::hook::KimiHooks,
     &grok::hook::GrokHooks,
     &cursor::hook::CursorHooks,
     &codex::hook::CodexHooks,
@@ -42,8 +47,9 @@ pub trait Dialect: Sync + fmt::Debug {
     /// Says whether the agent passes the answer to such an event on to its model.
     fn accepts_context(&self, kind: &HookKind) -> bool;
 
-    /// Returns an answer that carries a context.
-    fn render_context(&self, event: &HookEvent, context: &str) -> String;
+    /// Returns an answer that carries a context, and a notice for the user if the agent can show
+    /// one.
+    fn render_context(&self, event: &HookEvent, context: &str, notice: Option<&str>) -> String;
 
     /// Returns an answer that carries nothing; most agents accept no output at all.
     fn empty_answer(&self) -> &'static str {
@@ -92,6 +98,10 @@ pub struct HookEvent {
     pub call_id: Option<String>,
     /// The last prompt, if another event than a prompt carries it.
     pub last_prompt: Option<String>,
+    /// The tool call that has just ended.
+    pub call: Option<HookToolCall>,
+    /// The model's last message.
+    pub last_message: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,8 +239,13 @@ pub fn parse_payload(payload: &[u8], hints: &HookHints) -> Result<HookEvent, Hoo
         subagent: wire.subagent().map(str::to_owned),
         prompt_id: wire.prompt_id().map(str::to_owned),
         call_id: wire.call_id().map(str::to_owned),
+        call: match kind {
+            HookKind::ToolAfter => wire.tool_call(),
+            _ => None,
+        },
+        last_message: wire.last_message().map(str::to_owned),
         // For a prompt, `event_kind` has taken the text out already.
-        last_prompt: wire.prompt.0.take(),
+        last_prompt: Some(wire.take_prompt()).filter(|prompt| !prompt.is_empty()),
         name,
         kind,
     })
@@ -253,6 +268,8 @@ fn find_dialect(wire: &HookPayload, hints: &HookHints) -> Option<&'static dyn Di
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookAnswer {
     pub context: Option<String>,
+    /// Tells the user what the context is.
+    pub notice: Option<String>,
 }
 
 impl HookAnswer {
@@ -265,7 +282,7 @@ impl HookAnswer {
                 if dialect.accepts_context(&event.kind)
                     && dialect.context_limit().fits(context) =>
             {
-                dialect.render_context(event, context)
+                dialect.render_context(event, context, self.notice.as_deref())
             }
             _ => dialect.empty_answer().to_owned(),
         }

@@ -29,6 +29,7 @@ pub mod git;
 pub mod hook;
 pub mod json;
 pub mod lines;
+pub mod request;
 pub mod rows;
 pub mod scope;
 pub mod sources;
@@ -49,6 +50,7 @@ pub use discovery::{Discovery, Root, SourceError, discover};
 pub use scope::CaptureScope;
 pub use sources::Sources;
 pub use sweep::{
-    SweepControl, SweepProgress, SweepReport, dry_run, sweep, sweep_discovered, sweep_paths,
+    SweepControl, SweepProgress, SweepReport, dry_run, store_hook_turn, sweep, sweep_discovered,
+    sweep_paths,
 };
 pub use watch::{WatchOptions, watch};

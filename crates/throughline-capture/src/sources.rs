@@ -73,6 +73,11 @@ impl Sources {
         discover(&adapters, &[root])
     }
 
+    /// Returns whether the sessions of an agent are captured.
+    pub fn captures(&self, flavor: Flavor) -> bool {
+        self.adapter(flavor).is_some()
+    }
+
     /// Returns the adapter that reads the logs of an agent.
     pub(crate) fn adapter(&self, flavor: Flavor) -> Option<&'static Adapter> {
         self.adapters_of(flavor).next()

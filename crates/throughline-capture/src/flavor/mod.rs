@@ -20,17 +20,19 @@ mod gemini_content;
 mod goose;
 pub(crate) mod grok;
 mod history;
-mod kimi;
+pub(crate) mod kimi;
 mod names;
 pub(crate) mod opencode;
-mod pi;
-mod qwen;
+pub(crate) mod pi;
+pub(crate) mod qwen;
 mod roo;
 mod vscode;
 
 use memory::{Block, Flavor};
 
 use crate::Adapter;
+
+pub use aider::HISTORY as AIDER_HISTORY;
 
 /// The adapters of all supported agents.
 pub const ADAPTERS: &[&Adapter] = &[

@@ -40,7 +40,7 @@ fn of(payload: &Value) -> Result<HookEvent, HookParseError> {
 fn every_payload_is_its_agents_and_means_what_it_says() {
     let mut shown = String::new();
     for agent in [
-        "claude", "codex", "gemini", "grok", "copilot", "opencode", "cursor",
+        "claude", "codex", "gemini", "grok", "copilot", "opencode", "cursor", "qwen", "kimi", "pi",
     ] {
         for line in lines(agent) {
             let event = event(&line);
@@ -69,13 +69,14 @@ fn every_payload_is_its_agents_and_means_what_it_says() {
 fn an_answer_is_in_the_agents_own_words() {
     let mut shown = String::new();
     for agent in [
-        "claude", "codex", "gemini", "grok", "copilot", "opencode", "cursor",
+        "claude", "codex", "gemini", "grok", "copilot", "opencode", "cursor", "qwen", "kimi", "pi",
     ] {
         let mut seen = std::collections::BTreeSet::new();
         for line in lines(agent) {
             let event = event(&line);
             let answer = HookAnswer {
                 context: Some("T".to_owned()),
+                notice: Some("N".to_owned()),
             };
             let written = answer.render(&event);
             if seen.insert(event.name.clone()) {
@@ -106,7 +107,7 @@ fn copilot_with_a_plugin_is_not_taken_for_gemini() {
     let event = parse_payload(payload, &HookHints::default()).unwrap();
     assert_eq!(event.flavor, Flavor::Copilot);
     // Of Claude Code's form of an answer it takes nothing.
-    let answer = event.dialect.render_context(&event, "words");
+    let answer = event.dialect.render_context(&event, "words", None);
     assert_eq!(answer, r#"{"additionalContext":"words"}"#);
 }
 
@@ -123,6 +124,7 @@ fn copilot_with_a_plugin_speaks_as_claude_does() {
     assert_eq!(event.flavor, Flavor::Copilot);
     let answer = HookAnswer {
         context: Some("T".to_owned()),
+        ..HookAnswer::default()
     };
     assert_eq!(answer.render(&event), r#"{"additionalContext":"T"}"#);
     assert_eq!(of(&payload).unwrap().flavor, Flavor::Claude);
@@ -151,6 +153,16 @@ fn our_own_words_are_not_taken_for_geminis_prompt() {
 }
 
 #[test]
+fn a_prompt_in_parts_is_read() {
+    let prompts: Vec<_> = lines("kimi").iter().map(event).collect();
+    let text = prompts.iter().find_map(|event| match &event.kind {
+        HookKind::Prompt { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(text, Some("say hi"));
+}
+
+#[test]
 fn what_is_too_long_for_an_agent_is_left_out() {
     let payload = serde_json::json!({
         "session_id": "s", "hook_event_name": "SessionStart", "source": "startup",
@@ -159,11 +171,13 @@ fn what_is_too_long_for_an_agent_is_left_out() {
     let codex = of(&payload).unwrap();
     let context = |chars: usize| HookAnswer {
         context: Some("a b ".repeat(chars / 4)),
+        ..HookAnswer::default()
     };
     assert!(!context(4_000).render(&codex).is_empty());
     assert_eq!(context(9_200).render(&codex), "");
     let wide = HookAnswer {
         context: Some("語".repeat(4_000)),
+        ..HookAnswer::default()
     };
     assert_eq!(wide.render(&codex), "");
 }

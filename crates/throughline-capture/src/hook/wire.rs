@@ -1,13 +1,14 @@
 //! The fields of hook payloads, for all agents and in both spellings.
 
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::turn::HookToolCall;
 use crate::json::Lenient;
 
 type Text = Lenient<String>;
 
-/// The fields of a payload that some dialect uses. All others, such as a tool's output, are
-/// ignored.
+/// The fields of a payload that some dialect uses. All others are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct HookPayload {
@@ -36,7 +37,8 @@ pub struct HookPayload {
     pub(crate) cwd: Text,
     pub(crate) workspace_roots: Lenient<Vec<String>>,
 
-    pub(crate) prompt: Text,
+    prompt: Lenient<PromptField>,
+    pub(crate) client_type: Text,
     pub(crate) source: Text,
     pub(crate) trigger: Text,
     pub(crate) timestamp: Text,
@@ -52,6 +54,24 @@ pub struct HookPayload {
     pub(crate) tool_use_id: Text,
     #[serde(rename = "toolUseId")]
     pub(crate) tool_use_id_camel: Text,
+    pub(crate) tool_call_id: Text,
+
+    tool_name: Text,
+    #[serde(rename = "toolName")]
+    tool_name_camel: Text,
+    tool_input: Lenient<Value>,
+    #[serde(rename = "toolInput")]
+    tool_input_camel: Lenient<Value>,
+    #[serde(rename = "toolArgs")]
+    tool_args: Lenient<Value>,
+    tool_response: Lenient<Value>,
+    tool_output: Lenient<Value>,
+    #[serde(rename = "toolResult")]
+    tool_result: Lenient<Value>,
+    error: Lenient<Value>,
+    last_assistant_message: Text,
+    #[serde(rename = "lastAssistantMessage")]
+    last_assistant_message_camel: Text,
 
     pub(crate) agent_id: Text,
     #[serde(rename = "subagentId")]
@@ -92,7 +112,9 @@ impl HookPayload {
     }
 
     pub(crate) fn call_id(&self) -> Option<&str> {
-        first(&[&self.tool_use_id, &self.tool_use_id_camel])
+        first(&[
+            &self.tool_use_id, &self.tool_use_id_camel, &self.tool_call_id,
+        ])
     }
 
     /// Says whether the path of the session's log has a folder with this name.
@@ -101,12 +123,76 @@ impl HookPayload {
             .is_some_and(|path| path.split(['/', '\\']).any(|part| part == folder))
     }
 
+    /// Returns the call that the payload reports, with its result.
+    pub(crate) fn tool_call(&mut self) -> Option<HookToolCall> {
+        let tool = first(&[&self.tool_name, &self.tool_name_camel])?.to_owned();
+        let inputs = [
+            &mut self.tool_input, &mut self.tool_input_camel, &mut self.tool_args,
+        ];
+        let input = take_first(inputs).unwrap_or_default();
+        let results = [
+            &mut self.tool_response, &mut self.tool_output, &mut self.tool_result,
+        ];
+        let result = take_first(results);
+        let error = self.error.0.take().filter(|error| !error.is_null());
+        Some(HookToolCall {
+            id: self.call_id().map(str::to_owned),
+            tool,
+            input: plain_text(input),
+            is_error: error.is_some(),
+            result: plain_text(error.or(result).unwrap_or_default()),
+        })
+    }
+
+    /// Returns the model's last message.
+    pub(crate) fn last_message(&self) -> Option<&str> {
+        first(&[
+            &self.last_assistant_message,
+            &self.last_assistant_message_camel,
+        ])
+    }
+
     /// Moves the prompt out of the payload.
     pub(crate) fn take_prompt(&mut self) -> String {
-        self.prompt.0.take().unwrap_or_default()
+        match self.prompt.0.take() {
+            Some(PromptField::Text(text)) => text,
+            Some(PromptField::Parts(parts)) => {
+                let texts = parts.into_iter().filter_map(|part| part.text);
+                texts.collect::<Vec<_>>().join("\n")
+            }
+            None => String::new(),
+        }
     }
+}
+
+/// A prompt, which Kimi Code sends in parts.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum PromptField {
+    Text(String),
+    Parts(Vec<PromptPart>),
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PromptPart {
+    text: Option<String>,
 }
 
 fn first<'a>(fields: &[&'a Text]) -> Option<&'a str> {
     fields.iter().find_map(|field| field.text())
+}
+
+fn take_first(fields: [&mut Lenient<Value>; 3]) -> Option<Value> {
+    let mut values = fields.into_iter().filter_map(|field| field.0.take());
+    values.find(|value| !value.is_null())
+}
+
+/// Returns a text as it is, and anything else as JSON.
+fn plain_text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        value => value.to_string(),
+    }
 }

@@ -15,6 +15,7 @@
 
 mod access;
 mod batch;
+mod hook_turn;
 mod in_flight;
 mod reader;
 mod report;
@@ -31,6 +32,7 @@ use jiff::Timestamp;
 use memory::LogEntry;
 use store::{Cursor, ScrubReport, Store};
 
+pub use self::hook_turn::store_hook_turn;
 use self::report::ChunkCounts;
 pub(crate) use self::report::{SweepOutcome, earlier};
 pub use self::report::{SweepProgress, SweepReport};

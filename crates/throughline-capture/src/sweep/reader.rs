@@ -22,7 +22,7 @@ const QUEUED_BATCHES_MAX: usize = 12;
 /// How many bytes of batches a reading thread may be ahead of the disk: with long lines this is
 /// reached before [`QUEUED_BATCHES_MAX`]. The limit is per thread, because the writer takes the
 /// batches of one thread at a time, and the others must not use up the room it needs.
-const IN_FLIGHT_BYTES_MAX: usize = 24 << 20;
+pub(super) const IN_FLIGHT_BYTES_MAX: usize = 24 << 20;
 
 /// The messages of a reading thread: the batches of a source, then its end.
 pub(super) enum ReadEvent {
@@ -132,7 +132,7 @@ fn read_sources(
     }
 }
 
-fn stored_folder(store: &Store, session: &SessionId) -> Option<(String, String)> {
+pub(super) fn stored_folder(store: &Store, session: &SessionId) -> Option<(String, String)> {
     store.session_folder(session).unwrap_or_else(|error| {
         tracing::warn!(%session, %error, "cannot look up the session's workspace");
         None

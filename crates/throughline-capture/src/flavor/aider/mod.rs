@@ -24,7 +24,8 @@ use memory::Flavor;
 
 use crate::{Adapter, AgentEnv, SourceFormat};
 
-const HISTORY: &str = ".aider.chat.history.md";
+/// The name of a history.
+pub const HISTORY: &str = ".aider.chat.history.md";
 
 pub(crate) const AIDER: Adapter = Adapter {
     flavor: Flavor::Aider,

@@ -38,8 +38,8 @@ impl Dialect for ClaudeHooks {
         )
     }
 
-    fn render_context(&self, event: &HookEvent, context: &str) -> String {
-        context_answer(&event.name, context)
+    fn render_context(&self, event: &HookEvent, context: &str, notice: Option<&str>) -> String {
+        context_answer(&event.name, context, notice)
     }
 }
 
@@ -68,8 +68,13 @@ pub(crate) fn kind(name: &str, wire: &mut HookPayload) -> HookKind {
     }
 }
 
-/// Returns the answer that adds a context to the conversation.
-pub(crate) fn context_answer(event: &str, context: &str) -> String {
-    json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}})
-        .to_string()
+/// Returns the answer that adds a context to the conversation and shows a notice to the user.
+pub(crate) fn context_answer(event: &str, context: &str, notice: Option<&str>) -> String {
+    let mut answer = json!({
+        "hookSpecificOutput": {"hookEventName": event, "additionalContext": context}
+    });
+    if let Some(notice) = notice {
+        answer["systemMessage"] = notice.into();
+    }
+    answer.to_string()
 }

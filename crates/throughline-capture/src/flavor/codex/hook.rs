@@ -36,8 +36,8 @@ impl Dialect for CodexHooks {
         *kind != HookKind::SubagentStart && ClaudeHooks.accepts_context(kind)
     }
 
-    fn render_context(&self, event: &HookEvent, context: &str) -> String {
-        claude::hook::context_answer(&event.name, context)
+    fn render_context(&self, event: &HookEvent, context: &str, notice: Option<&str>) -> String {
+        claude::hook::context_answer(&event.name, context, notice)
     }
 
     /// Codex moves more than 2,500 tokens into a file and shows the model only the beginning.

@@ -56,7 +56,7 @@ impl Dialect for CopilotHooks {
     }
 
     /// Even where the payload has Claude Code's form, Copilot only accepts answers in its own.
-    fn render_context(&self, _: &HookEvent, context: &str) -> String {
+    fn render_context(&self, _: &HookEvent, context: &str, _: Option<&str>) -> String {
         json!({ "additionalContext": context }).to_string()
     }
 

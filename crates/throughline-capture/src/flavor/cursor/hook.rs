@@ -45,7 +45,7 @@ impl Dialect for CursorHooks {
         matches!(kind, HookKind::SessionStart { .. } | HookKind::ToolAfter)
     }
 
-    fn render_context(&self, event: &HookEvent, context: &str) -> String {
+    fn render_context(&self, event: &HookEvent, context: &str, _: Option<&str>) -> String {
         // The older events after a tool call accept no context.
         if event.kind == HookKind::ToolAfter && event.name != "postToolUse" {
             return self.empty_answer().to_owned();

@@ -54,8 +54,8 @@ impl Dialect for GeminiHooks {
         )
     }
 
-    fn render_context(&self, event: &HookEvent, context: &str) -> String {
-        claude::hook::context_answer(&event.name, context)
+    fn render_context(&self, event: &HookEvent, context: &str, notice: Option<&str>) -> String {
+        claude::hook::context_answer(&event.name, context, notice)
     }
 
     fn empty_answer(&self) -> &'static str {

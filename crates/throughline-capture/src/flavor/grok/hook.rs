@@ -28,8 +28,8 @@ impl Dialect for GrokHooks {
         matches!(kind, HookKind::ToolBefore | HookKind::ToolAfter)
     }
 
-    fn render_context(&self, event: &HookEvent, context: &str) -> String {
-        claude::hook::context_answer(&event.name, context)
+    fn render_context(&self, event: &HookEvent, context: &str, _: Option<&str>) -> String {
+        claude::hook::context_answer(&event.name, context, None)
     }
 
     fn notes_carrier(&self) -> NotesCarrier {

@@ -9,6 +9,7 @@
 //! and the copies of prompts in `context.append_message`.
 
 mod discover;
+pub(crate) mod hook;
 mod legacy;
 mod log;
 mod prompt;

@@ -44,11 +44,23 @@ impl Dialect for OpencodeHooks {
         )
     }
 
-    fn render_context(&self, _: &HookEvent, context: &str) -> String {
-        json!({ "context": context }).to_string()
+    fn render_context(&self, _: &HookEvent, context: &str, notice: Option<&str>) -> String {
+        shim_answer(context, notice)
     }
 
     fn empty_answer(&self) -> &'static str {
-        r#"{"context":null}"#
+        EMPTY_ANSWER
     }
+}
+
+/// The answer to our own plugins that carries nothing.
+pub(crate) const EMPTY_ANSWER: &str = r#"{"context":null}"#;
+
+/// Returns the answer to our own plugins.
+pub(crate) fn shim_answer(context: &str, notice: Option<&str>) -> String {
+    let mut answer = json!({ "context": context });
+    if let Some(notice) = notice {
+        answer["notice"] = notice.into();
+    }
+    answer.to_string()
 }

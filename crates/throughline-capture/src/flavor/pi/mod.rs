@@ -7,6 +7,7 @@
 //! Deliberately unread: `custom` entries, which are the state of extensions, and labels.
 
 mod discover;
+pub(crate) mod hook;
 mod log;
 mod messages;
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! with which the program resumes.
 
 mod discover;
+pub(crate) mod hook;
 mod log;
 mod record_context;
 mod session;

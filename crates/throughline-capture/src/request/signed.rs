@@ -1,0 +1,68 @@
+//! The thinking blocks of a log with their signatures.
+//!
+//! A [`memory::Message`] holds the text of a thought but not the signature by which the provider
+//! recognises its own. Claude Code logs both, for some models with an empty text.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use memory::{ApiId, Flavor};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The signed thinking blocks of each response of a log.
+#[derive(Clone, Debug, Default)]
+pub struct SignedThinking(pub(super) HashMap<ApiId, Vec<SignedBlock>>);
+
+#[derive(Clone, Debug)]
+pub(super) struct SignedBlock {
+    /// The line of the log, as in [`memory::Message::line`].
+    pub(super) line: u64,
+    pub(super) json: Value,
+}
+
+#[derive(Deserialize)]
+struct ResponseLine {
+    message: LoggedResponse,
+}
+
+#[derive(Deserialize)]
+struct LoggedResponse {
+    id: String,
+    content: Vec<Value>,
+}
+
+/// Reads the signed thinking blocks of a log. Logs of other agents hold none that can be sent.
+pub fn read_signed_thinking(path: &Path, flavor: Option<Flavor>) -> io::Result<SignedThinking> {
+    if flavor != Some(Flavor::Claude) {
+        return Ok(SignedThinking::default());
+    }
+    let mut responses: HashMap<ApiId, Vec<SignedBlock>> = HashMap::new();
+    for (line, text) in (1..).zip(BufReader::new(std::fs::File::open(path)?).split(b'\n')) {
+        let text = text?;
+        // Most lines hold no thinking and are not parsed.
+        if !text
+            .windows(10)
+            .any(|part| part == b"\"thinking\"" || part == b"d_thinking")
+        {
+            continue;
+        }
+        let Ok(ResponseLine { message }) = serde_json::from_slice(&text) else {
+            continue;
+        };
+        let signed = message.content.into_iter().filter(is_signed);
+        let blocks = responses.entry(ApiId::new(message.id)).or_default();
+        blocks.extend(signed.map(|json| SignedBlock { line, json }));
+    }
+    Ok(SignedThinking(responses))
+}
+
+fn is_signed(block: &Value) -> bool {
+    let has = |name: &str| block[name].as_str().is_some_and(|text| !text.is_empty());
+    match block["type"].as_str() {
+        Some("thinking") => has("signature"),
+        Some("redacted_thinking") => has("data"),
+        _ => false,
+    }
+}
