@@ -54,6 +54,9 @@ fn main() {
             template: &template,
             transcript: Some("log.jsonl"),
             restored: None,
+            uses_notes: true,
+            hook_results: &[],
+            measured_tokens: None,
             trigger: Trigger::Auto,
             limits: &limits,
         };

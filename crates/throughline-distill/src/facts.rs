@@ -2,21 +2,22 @@
 //!
 //! [`stated`] finds lasting statements of the user: preferences, corrections, decisions.
 //! [`proven`] finds what the commands of a session prove: a command that works, a test that passes
-//! after a fix. Both prefer missing a fact to inventing one. [`extract_pending_facts`] is the
-//! stage: it reads sessions that have become quiet and passes their facts to the store, which
-//! merges them with the known ones.
+//! after a fix. Both prefer missing a fact to inventing one. The stages pass the facts to the
+//! store, which merges them with the known ones: [`extract_ended_session`] reads a session as soon
+//! as its agent reports the end of a turn or of the session, [`extract_pending_facts`] the sessions
+//! that have become quiet without such a report.
 
 pub mod proven;
 pub mod stated;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::{FactKind, RecordId, RecordKind, SessionId, Trust, Workspace};
+use memory::{FactKind, RecordId, RecordKind, Session, SessionId, Trust, Workspace};
 use serde::Serialize;
-use store::{NewFact, Store, StoredRecord};
+use store::{FactOutcome, NewFact, Store, StoredRecord};
 
 /// The maximum number of facts of one session.
 pub const FACTS_MAX: usize = 10;
-/// A session is read once it has been inactive for this long.
+/// A session whose agent reports no end is read once it has been inactive for this long.
 const QUIET_FOR: SignedDuration = SignedDuration::from_mins(15);
 /// The maximum number of sessions per run; the next run continues.
 const SESSIONS_MAX: usize = 10_000;
@@ -44,6 +45,16 @@ pub struct FactReport {
     pub interrupted: bool,
 }
 
+impl FactReport {
+    fn count(&mut self, merged: &[FactOutcome]) {
+        for fact in merged {
+            self.facts += usize::from(!fact.repeated);
+            self.repeated += usize::from(fact.repeated);
+            self.superseded += fact.superseded.len();
+        }
+    }
+}
+
 /// Extracts the facts of sessions that have become quiet since they were last read.
 pub fn extract_pending_facts(
     store: &Store,
@@ -63,13 +74,38 @@ pub fn extract_pending_facts(
     }
     store.flush()?;
     for ticket in written {
-        for merged in ticket.wait()? {
-            report.facts += usize::from(!merged.repeated);
-            report.repeated += usize::from(merged.repeated);
-            report.superseded += merged.superseded.len();
-        }
+        report.count(&ticket.wait()?);
     }
     Ok(report)
+}
+
+/// Extracts the facts of a session at its end, unless it has not changed since it was last read.
+pub fn extract_ended_session(
+    store: &Store,
+    session: &SessionId,
+    now: Timestamp,
+) -> store::Result<FactReport> {
+    let mut report = FactReport::default();
+    if let Some(records) = store.records_to_scan_for_facts(session)? {
+        let facts = session_facts(store, session, now)?;
+        let written = store.remember_session_facts(session, records, facts);
+        store.flush()?;
+        report.sessions = 1;
+        report.count(&written.wait()?);
+    }
+    Ok(report)
+}
+
+/// Extracts and stores the facts of one session now.
+pub fn extract_facts_of_session(
+    store: &Store,
+    session: &Session,
+    now: Timestamp,
+) -> store::Result<Vec<FactOutcome>> {
+    let facts = session_facts(store, &session.id, now)?;
+    let written = store.remember_session_facts(&session.id, session.records, facts);
+    store.flush()?;
+    written.wait()
 }
 
 fn session_facts(

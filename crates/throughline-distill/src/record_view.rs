@@ -39,7 +39,10 @@ impl<'a> From<&'a StoredRecord> for ExtractorRecord<'a> {
 
 impl<'a> From<&'a Record> for ExtractorRecord<'a> {
     fn from(record: &'a Record) -> Self {
-        let code = record.metadata.get("exit_code");
+        let code = record
+            .metadata
+            .get("exit_code")
+            .and_then(|code| code.as_str());
         Self {
             message: &record.message,
             kind: record.kind,

@@ -4,10 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use capture::request::signed::SignedThinking;
+use capture::request::{ApiRequest, RequestFormat};
 use capture::{Source, conversation};
 use jiff::Timestamp;
 use memory::summary::Template;
 use memory::{Message, Summary, Tokens};
+use serde_json::Map;
+use testkit::rules::wire::{anthropic_problem, chat_problem};
 use testkit::rules::{Broken, Sent, broken};
 use testkit::transcript::transcript;
 use throughline_distill::compact::{
@@ -27,7 +31,7 @@ fn every_session_at_every_cut_is_accepted() {
             .map(|cut| ties.move_cut_back(cut))
             .collect();
         for from in starts {
-            let wrong = sent_from(&messages, from);
+            let wrong = sent_from(&session, &messages, from);
             assert!(wrong.is_empty(), "{session} from {from}: {wrong:?}");
         }
         for cut in 1..=messages.len() {
@@ -42,11 +46,21 @@ fn every_session_at_every_cut_is_accepted() {
 }
 
 /// Returns the API rules that a request of a summary and all messages from an index on violates.
-fn sent_from(messages: &[Message], from: usize) -> Vec<Broken> {
+fn sent_from(session: &str, messages: &[Message], from: usize) -> Vec<Broken> {
     let settled = merge_turns(&messages[from..]);
     let mut sent = transcript("u summary");
     sent[0].id = memory::MessageId::new("summary");
     sent.extend(settled.messages);
+    for format in [RequestFormat::Anthropic, RequestFormat::Openai] {
+        let fields = Map::from_iter([("model".to_owned(), "any".into())]);
+        let request = ApiRequest::for_log(format, fields, messages, SignedThinking::default());
+        let body = request.write(&sent, &settled.open);
+        let problem = match format {
+            RequestFormat::Anthropic => anthropic_problem(&body),
+            RequestFormat::Openai => chat_problem(&body),
+        };
+        assert_eq!(problem, None, "{session} from {from} as {format:?}");
+    }
     broken(&Sent {
         before: messages,
         messages: &sent,
@@ -75,6 +89,9 @@ fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
         template: &Template::default(),
         transcript: None,
         restored: None,
+        uses_notes: true,
+        hook_results: &[],
+        measured_tokens: None,
         trigger: Trigger::Auto,
         limits: &limits,
     };

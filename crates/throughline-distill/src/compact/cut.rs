@@ -85,6 +85,9 @@ impl<'a> CutContext<'a> {
     /// Cuts after the last message that the running summary covers.
     pub(super) fn cut_with_notes(&self) -> Result<CompactedConversation, Declined> {
         let task = self.task;
+        if !task.uses_notes {
+            return Err(Declined::Disabled);
+        }
         let failed = |why: &str| Declined::Failed {
             why: why.to_owned(),
         };
@@ -125,6 +128,7 @@ impl<'a> CutContext<'a> {
             let shorter = summary.first_sections(Tokens(limit.0 / divisor), file);
             Cow::Owned(shorter)
         });
+        self.check_length()?;
         let mut declined = Declined::Empty;
         for summary in std::iter::once(Cow::Borrowed(summary)).chain(shorter) {
             for from in self.cut_candidates() {
@@ -137,14 +141,50 @@ impl<'a> CutContext<'a> {
         Err(declined)
     }
 
-    /// Returns the possible cuts, the one that keeps most first.
+    /// Returns the possible cuts, the one that keeps most first. Less than the limits promise is
+    /// kept only if the conversation exceeds the threshold, and nothing is the last resort.
     fn cut_candidates(&self) -> impl Iterator<Item = usize> {
         let end = self.task.messages.len();
-        let kept = KEPT_DIVISORS.map(|divisor| {
-            let limits = self.task.limits.divided_by(divisor);
+        let divisors = if self.exceeds_threshold() {
+            KEPT_DIVISORS.as_slice()
+        } else {
+            &KEPT_DIVISORS[..1]
+        };
+        let kept = divisors.iter().map(move |divisor| {
+            let limits = self.task.limits.divided_by(*divisor);
             first_kept_index(&self.weights, end, self.after_boundary, &limits)
         });
-        kept.into_iter().chain([end])
+        kept.chain(self.exceeds_threshold().then_some(end))
+    }
+
+    fn exceeds_threshold(&self) -> bool {
+        let threshold = self.task.limits.threshold;
+        threshold.is_some_and(|threshold| self.tokens_before >= threshold)
+    }
+
+    /// Declines a conversation that is kept as a whole wherever it is cut.
+    pub(super) fn check_length(&self) -> Result<(), Declined> {
+        let replaces = |from| self.replaces_anything(self.ties.move_cut_back(from));
+        if self.cut_candidates().any(replaces) {
+            return Ok(());
+        }
+        Err(self.too_short())
+    }
+
+    /// Says whether a cut replaces messages or the summary of an earlier compaction.
+    fn replaces_anything(&self, from: usize) -> bool {
+        let cut = self.weights.get(self.first_live()..from).unwrap_or(&[]);
+        cut.iter().any(|weight| weight.tokens > Tokens(0)) || self.earlier_summary().is_some()
+    }
+
+    fn too_short(&self) -> Declined {
+        let live = &self.weights[self.first_live()..];
+        Declined::TooShort {
+            tokens: self.tokens_before,
+            messages: live.iter().filter(|weight| weight.has_text).count(),
+            min_tokens: self.task.limits.min_tokens,
+            min_messages: self.task.limits.min_messages,
+        }
     }
 
     /// Returns the maximum size of the result.
@@ -187,31 +227,39 @@ impl<'a> CutContext<'a> {
     ) -> Result<CompactedConversation, Declined> {
         let task = self.task;
         let from = self.ties.move_cut_back(from);
+        if !self.replaces_anything(from) {
+            return Err(self.too_short());
+        }
         let tail = &task.messages[from..];
         let request = merge_turns(tail);
         let restored = match task.restored {
             Some(restored) => restored.clone(),
             None => {
-                let first = self.first_live().min(from);
-                let live = task.visible.get(first..from).unwrap_or(&[]);
-                RestoredContext::from_messages(live, tail, &task.limits.restore)
+                // A file that was read before the last boundary may still be in use.
+                let cut = task.visible.get(..from).unwrap_or(&[]);
+                RestoredContext::from_messages(cut, tail, &task.limits.restore)
             }
         };
         let mut draft = CompactedConversation {
             source,
-            boundary: message::boundary_marker(task, &request.messages, from),
+            boundary: message::boundary_marker(task, &request.messages, self.tokens_before),
+            last_cut: from
+                .checked_sub(1)
+                .map(|last| task.messages[last].id.clone()),
             summary: message::summary_message(task, summary, file, &request.messages),
             restored: message::restored_message(task, &restored),
+            restored_context: restored,
+            hook_results: message::hook_message(task),
             repairs: request.repairs,
             open: request.open,
             kept: request.messages,
             figures: CompactionFigures::default(),
         };
-        draft.boundary.tokens_before = Some(self.tokens_before.0);
         draft.figures = self.figures(&draft, from);
         // Restored context is optional, so it is dropped first.
         if draft.restored.is_some() && self.check_size(&draft.figures).is_err() {
             draft.restored = None;
+            draft.restored_context = RestoredContext::default();
             draft.figures = self.figures(&draft, from);
         }
         self.check_size(&draft.figures)?;
@@ -228,8 +276,9 @@ impl<'a> CutContext<'a> {
             draft.kept.iter().map(Message::tokens).sum()
         };
         let tokens_summary = draft.summary.tokens();
-        let restored = draft.restored.as_ref();
-        let tokens_restored = restored.map_or(Tokens(0), Message::tokens);
+        let size = |message: &Option<Message>| message.as_ref().map_or(Tokens(0), Message::tokens);
+        let tokens_restored = size(&draft.restored);
+        let tokens_hook_results = size(&draft.hook_results);
         let messages_before = self.count_visible(self.first_live());
         let live_kept = self.count_visible(from.max(self.first_live()));
         CompactionFigures {
@@ -237,9 +286,10 @@ impl<'a> CutContext<'a> {
             messages_cut: messages_before - live_kept,
             messages_kept: draft.kept.len(),
             tokens_before: self.tokens_before,
-            tokens_after: tokens_summary + tokens_restored + tokens_kept,
+            tokens_after: tokens_summary + tokens_restored + tokens_hook_results + tokens_kept,
             tokens_summary,
             tokens_restored,
+            tokens_hook_results,
             tokens_kept,
         }
     }
@@ -248,7 +298,7 @@ impl<'a> CutContext<'a> {
         let (before, after) = (figures.tokens_before, figures.tokens_after);
         match self.task.limits.threshold {
             _ if after >= before => Err(Declined::NoProgress { before, after }),
-            Some(threshold) if after > threshold => {
+            Some(threshold) if after >= threshold => {
                 Err(Declined::StillTooLarge { after, threshold })
             }
             _ => Ok(()),

@@ -11,7 +11,7 @@ pub struct CompactionLimits {
     pub min_messages: usize,
     /// … unless they reach this many tokens before.
     pub max_tokens: Tokens,
-    /// A larger result is declined.
+    /// A result of this size or more is declined.
     pub threshold: Option<Tokens>,
     pub summary: summary::SummaryLimits,
     pub restore: RestoreLimits,
@@ -43,7 +43,7 @@ impl Default for RestoreLimits {
     fn default() -> Self {
         Self {
             tokens: Tokens(8_000),
-            files: 5,
+            files: 40,
             file_tokens: Tokens(2_500),
         }
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use memory::{
-    Block, Boundary, IdChain, Message, MessageId, Origin, PreservedRange, Role, Summary, fence,
+    Block, Boundary, IdChain, Message, MessageId, Origin, PreservedRange, Role, Summary, Tokens,
+    fence,
 };
 
 use super::CompactionTask;
@@ -12,20 +13,19 @@ use super::restore::RestoredContext;
 /// The maximum number of tools in a boundary, more than an agent offers at once.
 const TOOLS_MAX: usize = 256;
 
-/// Returns the boundary of this compaction. The caller sets the tokens before it.
+/// Returns the boundary of this compaction. `estimated` is used if the log does not state how many
+/// tokens the conversation has.
 pub(super) fn boundary_marker(
     task: &CompactionTask<'_>,
     kept: &[Message],
-    from: usize,
+    estimated: Tokens,
 ) -> Boundary {
     let ends = kept.first().zip(kept.last());
     Boundary {
         trigger: Some(task.trigger.name().to_owned()),
-        tokens_before: None,
-        last: from
-            .checked_sub(1)
-            .map(|last| task.messages[last].id.clone()),
-        tools: called_tools(task.messages),
+        tokens_before: Some(task.measured_tokens.unwrap_or(estimated).0),
+        last: task.messages.last().map(|last| last.id.clone()),
+        tools: discovered_tools(task.messages),
         preserved: ends.map(|(head, tail)| PreservedRange {
             head: head.id.clone(),
             anchor: compaction_id(task, "summary"),
@@ -79,13 +79,25 @@ pub(super) fn restored_message(
     Some(compaction_message(task, "restored", block))
 }
 
-/// Lists the tools that were called, including those in older boundaries.
-fn called_tools(messages: &[Message]) -> Vec<String> {
+/// Returns what the agent's hooks said at this compaction, or `None` if they said nothing.
+pub(super) fn hook_message(task: &CompactionTask<'_>) -> Option<Message> {
+    let said = task.hook_results.iter().map(|text| text.trim());
+    let said: Vec<_> = said.filter(|text| !text.is_empty()).collect();
+    (!said.is_empty()).then(|| compaction_message(task, "hooks", Block::Text(said.join("\n\n"))))
+}
+
+/// Lists the tools that the model found with a search for tools, including those in older
+/// boundaries. An agent has to offer them again after the compaction.
+fn discovered_tools(messages: &[Message]) -> Vec<String> {
     let mut tools = BTreeSet::new();
     for block in messages.iter().flat_map(|message| &message.blocks) {
         match block {
-            Block::ToolUse(call) if !tools.contains(call.tool.as_str()) => {
-                tools.insert(call.tool.as_str());
+            Block::ToolResult(result) if is_tool_search(result.tool.as_deref()) => {
+                let names = result.content.lines().filter_map(|line| {
+                    let name = line.trim().strip_prefix("[tool: ")?;
+                    name.strip_suffix(']')
+                });
+                tools.extend(names);
             }
             Block::Boundary(boundary) => tools.extend(boundary.tools.iter().map(String::as_str)),
             _ => {}
@@ -96,6 +108,11 @@ fn called_tools(messages: &[Message]) -> Vec<String> {
         .take(TOOLS_MAX)
         .map(str::to_owned)
         .collect()
+}
+
+fn is_tool_search(tool: Option<&str>) -> bool {
+    let name = |tool: &str| tool.replace('_', "").to_lowercase();
+    tool.is_some_and(|tool| name(tool).contains("toolsearch"))
 }
 
 fn compaction_message(task: &CompactionTask<'_>, what: &str, block: Block) -> Message {

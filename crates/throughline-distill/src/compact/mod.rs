@@ -26,7 +26,7 @@ mod turns;
 pub mod wait;
 
 use memory::summary::Template;
-use memory::{Message, Summary};
+use memory::{Message, Summary, Tokens};
 
 use self::cut::CutContext;
 pub use self::keep::{MessageWeight, first_kept_index, index_after_boundary};
@@ -49,6 +49,8 @@ pub struct CompactionTask<'a> {
     /// Summaries and restored files are made from these, while kept messages are taken from
     /// `messages`.
     pub visible: &'a [Message],
+    /// Whether the running summary may be used. A full compaction is always possible.
+    pub uses_notes: bool,
     /// The running summary if there is one, or why it could not be read.
     pub notes: Result<Option<&'a RunningSummary>, &'a str>,
     pub template: &'a Template,
@@ -56,6 +58,10 @@ pub struct CompactionTask<'a> {
     pub transcript: Option<&'a str>,
     /// The files, todos and plan to restore. `None`: those that the messages mention last.
     pub restored: Option<&'a RestoredContext>,
+    /// What the agent's hooks said at this compaction; the model sees it after the summary.
+    pub hook_results: &'a [String],
+    /// The size of the conversation as the log's last API usage states it.
+    pub measured_tokens: Option<Tokens>,
     pub trigger: Trigger,
     pub limits: &'a CompactionLimits,
 }
@@ -87,6 +93,13 @@ pub fn compact_with_fallback(
         Ok(compacted) => return CompactionOutcome::first_try(Ok(compacted)),
         Err(declined) => declined,
     };
+    // No summary helps if nothing can be cut, so the model is not asked.
+    if let Err(declined) = context.check_length() {
+        return CompactionOutcome {
+            fell_through: Some(fell_through),
+            ..CompactionOutcome::first_try(Err(declined))
+        };
+    }
     let by_model = model.map(|summarize| {
         let summary = summarize(context.live_messages())?;
         context.cut_with_summary(SummarySource::FullByModel, &summary)

@@ -1,9 +1,10 @@
 //! The result of a compaction.
 
 use memory::{Boundary, CallId, Message, MessageId, Role, Tokens};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::restore::RestoredContext;
 use super::turns::Repair;
 
 /// A conversation after compaction.
@@ -11,9 +12,15 @@ use super::turns::Repair;
 pub struct CompactedConversation {
     pub source: SummarySource,
     pub boundary: Boundary,
+    /// The last message that the summary replaces.
+    pub last_cut: Option<MessageId>,
     pub summary: Message,
     /// Files, todos and the plan, if there was room for them.
     pub restored: Option<Message>,
+    /// The same in parts.
+    pub restored_context: RestoredContext,
+    /// What the agent's hooks said.
+    pub hook_results: Option<Message>,
     pub kept: Vec<Message>,
     pub repairs: Vec<Repair>,
     /// Kept calls whose results the caller sends with its next message.
@@ -22,9 +29,11 @@ pub struct CompactedConversation {
 }
 
 impl CompactedConversation {
-    /// Returns the messages to send: the summary, the restored context and the kept messages.
+    /// Returns the messages to send: the summary, the restored context, the results of hooks and
+    /// the kept messages.
     pub fn request_messages(&self) -> Vec<Message> {
         let made = std::iter::once(&self.summary).chain(&self.restored);
+        let made = made.chain(&self.hook_results);
         made.chain(&self.kept).cloned().collect()
     }
 
@@ -52,10 +61,12 @@ pub enum SummarySource {
 }
 
 /// The trigger of the compaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
+    /// Only if the conversation has reached the configured size.
     Auto,
+    #[default]
     Manual,
 }
 
@@ -79,14 +90,27 @@ pub struct CompactionFigures {
     pub tokens_after: Tokens,
     pub tokens_summary: Tokens,
     pub tokens_restored: Tokens,
+    pub tokens_hook_results: Tokens,
     pub tokens_kept: Tokens,
 }
 
 /// Why nothing was compacted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Declined {
-    #[error("compaction is disabled")]
+    #[error("compaction with the running summary is disabled")]
     Disabled,
+    #[error("the conversation has {tokens} tokens, fewer than the {threshold} at which it is due")]
+    NotDue { tokens: Tokens, threshold: Tokens },
+    #[error(
+        "the conversation has {tokens} tokens and {messages} messages with text, and the end that \
+         is kept has at least {min_tokens} tokens and {min_messages} messages with text"
+    )]
+    TooShort {
+        tokens: Tokens,
+        messages: usize,
+        min_tokens: Tokens,
+        min_messages: usize,
+    },
     #[error("the conversation has no messages to compact")]
     Empty,
     #[error("the session has no summary yet")]
@@ -95,7 +119,7 @@ pub enum Declined {
     BareTemplate,
     #[error("the last summarized message {id} is not in the conversation")]
     CoverageLost { id: MessageId },
-    #[error("the result has {after} tokens, more than the threshold of {threshold}")]
+    #[error("the result has {after} tokens, not fewer than the threshold of {threshold}")]
     StillTooLarge { after: Tokens, threshold: Tokens },
     #[error("the result has {after} tokens, not fewer than the {before} before")]
     NoProgress { before: Tokens, after: Tokens },
@@ -111,15 +135,17 @@ impl Declined {
     /// Returns the name used in events and JSON output.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Disabled => "off",
+            Self::Disabled => "disabled",
+            Self::NotDue { .. } => "not_due",
+            Self::TooShort { .. } => "too_short",
             Self::Empty => "empty",
             Self::NoSummary => "no_summary",
             Self::BareTemplate => "bare_template",
             Self::CoverageLost { .. } => "coverage_lost",
             Self::StillTooLarge { .. } => "still_too_large",
             Self::NoProgress { .. } => "no_progress",
-            Self::NothingToSummarize => "no_account",
-            Self::ModelFailed { .. } => "untold",
+            Self::NothingToSummarize => "nothing_to_summarize",
+            Self::ModelFailed { .. } => "model_failed",
             Self::Failed { .. } => "failed",
         }
     }

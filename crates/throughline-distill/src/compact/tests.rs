@@ -54,6 +54,9 @@ fn compact_with(
         template: &Template::default(),
         transcript: Some("/logs/s.jsonl"),
         restored: None,
+        uses_notes: true,
+        hook_results: &[],
+        measured_tokens: None,
         trigger: Trigger::Auto,
         limits,
     })
@@ -66,7 +69,7 @@ fn shape(messages: &[Message], result: &Result<CompactedConversation, Declined>)
         Err(declined) => format!("declined: {declined}"),
         Ok(compacted) => {
             assert_sound(messages, compacted);
-            let last = compacted.boundary.last.as_ref();
+            let last = compacted.last_cut.as_ref();
             let covered = last.map_or_else(|| "nothing".to_owned(), |last| format!("1-{last}"));
             let mut parts = vec!["boundary".to_owned(), format!("summary {covered}")];
             parts.extend(compacted.restored.as_ref().map(|_| "restored".to_owned()));
@@ -251,8 +254,9 @@ fn the_marker_tells_what_was_done() {
         boundary.tokens_before,
         Some(compacted.figures.tokens_before.0)
     );
-    assert_eq!(boundary.last, Some(MessageId::new("5")));
-    assert_eq!(boundary.tools, ["Edit", "Read"]);
+    assert_eq!(boundary.last, Some(MessageId::new("7")));
+    assert_eq!(compacted.last_cut, Some(MessageId::new("5")));
+    assert!(boundary.tools.is_empty());
     assert_eq!(
         (preserved.head.as_str(), preserved.tail.as_str()),
         ("6", "7")
@@ -319,7 +323,7 @@ fn every_way_of_giving_up() {
     assert_eq!(declined(Some(&notes), Some("77"), &SMALL), lost);
     let usual = CompactionLimits::default();
     let wide = declined(Some(&notes), Some("2"), &usual);
-    assert!(matches!(wide, Declined::NoProgress { .. }), "{wide}");
+    assert!(matches!(wide, Declined::TooShort { .. }), "{wide}");
     let tight = CompactionLimits {
         threshold: Some(Tokens(100)),
         ..SMALL
@@ -333,6 +337,9 @@ fn every_way_of_giving_up() {
         template: &Template::default(),
         transcript: None,
         restored: None,
+        uses_notes: true,
+        hook_results: &[],
+        measured_tokens: None,
         trigger: Trigger::Auto,
         limits: &SMALL,
     });
@@ -346,7 +353,7 @@ fn every_way_of_giving_up() {
 }
 
 #[test]
-fn the_threshold_is_the_most_that_may_be_left() {
+fn the_result_is_below_the_threshold() {
     let messages = transcript("u prompt ~500\na text ~200\nu go");
     let at = |threshold: Option<u64>| {
         let limits = CompactionLimits {
@@ -357,7 +364,7 @@ fn the_threshold_is_the_most_that_may_be_left() {
     };
     let after = at(None).unwrap().figures.tokens_after.0;
     assert!(at(Some(after - 1)).is_err());
-    assert!(at(Some(after)).is_ok());
+    assert!(at(Some(after)).is_err());
     assert!(at(Some(after + 1)).is_ok());
 }
 
@@ -405,6 +412,9 @@ fn without_a_summary_the_messages_give_their_own_account() {
             template: &Template::default(),
             transcript: None,
             restored: None,
+            uses_notes: true,
+            hook_results: &[],
+            measured_tokens: None,
             trigger: Trigger::Manual,
             limits,
         };
@@ -450,6 +460,9 @@ fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
             template: &Template::default(),
             transcript: None,
             restored: None,
+            uses_notes: true,
+            hook_results: &[],
+            measured_tokens: None,
             trigger: Trigger::Auto,
             limits: &SMALL,
         };
@@ -489,6 +502,9 @@ fn a_model_is_asked_before_the_messages_and_only_when_the_notes_fail() {
         template: &Template::default(),
         transcript: None,
         restored: None,
+        uses_notes: true,
+        hook_results: &[],
+        measured_tokens: None,
         trigger: Trigger::Auto,
         limits: &wide,
     };
@@ -524,6 +540,9 @@ fn what_is_restored_gives_way_first() {
             template: &Template::default(),
             transcript: None,
             restored: Some(&restored),
+            uses_notes: true,
+            hook_results: &[],
+            measured_tokens: None,
             trigger: Trigger::Auto,
             limits: &limits,
         })
@@ -538,6 +557,58 @@ fn what_is_restored_gives_way_first() {
         shape(&messages, &run(Some(after - 1))),
         @"boundary | summary 1-1 | text 2 | prompt 3"
     );
+}
+
+#[test]
+fn a_short_conversation_is_declined_and_no_model_is_asked() {
+    let messages = transcript("u prompt ~500\na text ~200\nu go");
+    let usual = CompactionLimits::default();
+    let run = |limits: &CompactionLimits, uses_notes: bool| {
+        let task = CompactionTask {
+            messages: &messages,
+            visible: &messages,
+            notes: Ok(Some(&running(notes()))),
+            template: &Template::default(),
+            transcript: None,
+            restored: None,
+            uses_notes,
+            hook_results: &["Run the linter before each commit.".to_owned()],
+            measured_tokens: Some(Tokens(151_505)),
+            trigger: Trigger::Auto,
+            limits,
+        };
+        compact_with_fallback(&task, Some(&|_| panic!("asked for nothing")))
+    };
+    let short = run(&usual, true);
+    assert_eq!(short.fell_through, short.result.clone().err());
+    assert_eq!(
+        short.result.unwrap_err(),
+        Declined::TooShort {
+            tokens: Tokens(701),
+            messages: 3,
+            min_tokens: Tokens(10_000),
+            min_messages: 5,
+        }
+    );
+    assert_eq!(run(&usual, false).fell_through, Some(Declined::Disabled));
+    let compacted = run(&SMALL, true).result.unwrap();
+    assert_eq!(compacted.boundary.tokens_before, Some(151_505));
+    let said = compacted.hook_results.as_ref().unwrap();
+    assert_eq!(compacted.request_messages()[1], *said);
+    assert_sound(&messages, &compacted);
+}
+
+#[test]
+fn tools_that_a_search_found_are_in_the_boundary() {
+    let mut messages = transcript(
+        "u prompt ~900\na use #1 ToolSearch\nu result #1 ToolSearch\na use #2 Edit\nu result #2\n\
+         a text ~200\nu go",
+    );
+    if let Block::ToolResult(result) = &mut messages[2].blocks[0] {
+        result.content = "[tool: WebFetch]\n[tool: mcp__db__query]".to_owned();
+    }
+    let compacted = compact_with(&messages, Some(&notes()), Some("5"), &SMALL).unwrap();
+    assert_eq!(compacted.boundary.tools, ["WebFetch", "mcp__db__query"]);
 }
 
 fn limits() -> impl Strategy<Value = CompactionLimits> {
@@ -567,6 +638,9 @@ fn every_way(messages: &[Message], cut: usize, limits: &CompactionLimits) {
         template: &Template::default(),
         transcript: None,
         restored: None,
+        uses_notes: true,
+        hook_results: &[],
+        measured_tokens: None,
         trigger: Trigger::Auto,
         limits,
     };

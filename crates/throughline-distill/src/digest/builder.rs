@@ -15,9 +15,11 @@ use memory::{RecordKind, Session};
 use store::StoredRecord;
 
 use self::calls::{CallEnd, PendingCall, SeenFailure};
+use super::answer::{AnswerReport, answer_report};
 use super::mood::{PromptMood, prompt_mood};
 use super::outcome::SessionEnd;
 use super::shorten;
+use crate::signals::{SignalBuilder, SignalClock};
 
 const PROMPT_CHARS: usize = 240;
 const SAID_CHARS: usize = 240;
@@ -38,7 +40,7 @@ pub struct DigestBuilder {
     first_asked: Vec<String>,
     last_asked: VecDeque<String>,
     said: Option<String>,
-    admits: bool,
+    report: AnswerReport,
     mood: Option<PromptMood>,
     steps: Vec<DigestStep>,
     step_at: HashMap<(StepKindName, String), usize>,
@@ -60,6 +62,7 @@ pub struct DigestBuilder {
     last_at: Option<Timestamp>,
     started: Option<Timestamp>,
     active_ms: u64,
+    signals: SignalBuilder,
 }
 
 type StepKindName = &'static str;
@@ -100,9 +103,11 @@ impl DigestBuilder {
 
     fn add_prompt(&mut self, record: &StoredRecord) {
         let text = shorten(&record.content, PROMPT_CHARS);
-        if text.is_empty() {
+        // Claude Code logs the end of a background task as a message of the user.
+        if text.is_empty() || record.content.starts_with("{\"task_id\"") {
             return;
         }
+        self.signals.add_text(None, &record.content);
         lower_trust(&mut self.trust.asked, record.trust);
         self.prompts += 1;
         let mood = if self.prompts == 1 {
@@ -113,6 +118,7 @@ impl DigestBuilder {
         if mood == PromptMood::Correction {
             self.corrections
                 .push(shorten(&record.content, CORRECTION_CHARS));
+            self.signals.add_correction(&record.content, record.id);
         }
         self.mood = Some(mood);
         if self.first_asked.len() < FIRST_PROMPTS_MAX {
@@ -129,11 +135,7 @@ impl DigestBuilder {
     fn add_answer(&mut self, record: &StoredRecord) {
         lower_trust(&mut self.trust.said, record.trust);
         let said = shorten(&record.content, SAID_CHARS);
-        let lower = said.to_lowercase();
-        let admitting = [
-            "unable to", "could not ", "couldn't ", "can't ", "cannot ", "not able to",
-        ];
-        self.admits = admitting.iter().any(|part| lower.contains(part));
+        self.report = answer_report(&record.content);
         self.said = Some(said);
         self.last = SessionEnd::Answer;
     }
@@ -146,6 +148,16 @@ impl DigestBuilder {
         if refused.iter().any(|word| text.starts_with(word)) {
             self.overhead.denials += 1;
             self.last = SessionEnd::Interrupted;
+            let what = record.tool.as_deref().unwrap_or("the turn");
+            self.signals
+                .add_rejection(what, Some(record.id), &record.content);
+        }
+    }
+
+    fn progress(&self) -> SignalClock {
+        SignalClock {
+            active_ms: self.active_ms,
+            text_bytes: self.overhead.all_text_bytes,
         }
     }
 

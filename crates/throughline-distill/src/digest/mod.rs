@@ -3,9 +3,10 @@
 //!
 //! [`digest`] is a pure function of a session and its records. It reads each record once, in log
 //! order. [`builder`] collects, [`call_kind`] classifies tool calls, [`mood`] classifies prompts,
-//! and [`outcome`] judges how the session ended. [`digest_pending`] is the stage that digests
-//! finished sessions.
+//! [`answer`] classifies the agent's last message, and [`outcome`] judges how the session ended.
+//! [`digest_pending`] is the stage that digests finished sessions.
 
+mod answer;
 mod builder;
 mod call_kind;
 mod mood;
@@ -34,7 +35,7 @@ pub fn digest<'r>(
 }
 
 /// Returns a text on one line, cut between words to a number of characters.
-fn shorten(text: &str, chars_max: usize) -> String {
+pub(crate) fn shorten(text: &str, chars_max: usize) -> String {
     let mut out = String::new();
     let mut chars = 0;
     for word in text.split_whitespace() {

@@ -2,6 +2,7 @@
 
 use memory::Outcome;
 
+use super::answer::AnswerReport;
 use super::mood::PromptMood;
 
 /// The last event of a session.
@@ -38,8 +39,8 @@ pub(super) struct OutcomeEvidence {
     pub ran: u64,
     /// The number of errors that were not overcome.
     pub open_errors: u64,
-    /// The agent's last message admits that it did not succeed.
-    pub admits_failure: bool,
+    /// What the agent's last message says about the work.
+    pub report: AnswerReport,
 }
 
 /// Judges the outcome of a session and gives the reasons. The last events count most, because
@@ -60,9 +61,17 @@ pub(super) fn judge_outcome(evidence: &OutcomeEvidence) -> (Outcome, Vec<String>
     (outcome, reasons)
 }
 
+/// Tools that an agent calls when it has completed its task.
+const COMPLETION_TOOLS: &[&str] = &["task_complete", "attempt_completion"];
+
 fn outcome_by_end(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
     let reason = |outcome, text: &str| Some((outcome, text.to_owned()));
     match &evidence.end {
+        SessionEnd::Call(tool) | SessionEnd::Result { tool, .. }
+            if COMPLETION_TOOLS.contains(&tool.as_str()) =>
+        {
+            reason(Outcome::Succeeded, "the agent marked the task as complete")
+        }
         SessionEnd::Nothing => reason(Outcome::Unclear, "the session is empty"),
         SessionEnd::Prompt if evidence.mood == PromptMood::Satisfied => {
             reason(Outcome::Succeeded, "the user was satisfied at the end")
@@ -100,14 +109,23 @@ fn outcome_by_work(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
     if evidence.mood == PromptMood::Satisfied {
         return reason(Outcome::Succeeded, "the user was satisfied at the end");
     }
+    if evidence.report == AnswerReport::Progress {
+        return reason(
+            Outcome::Abandoned,
+            "the session ends before an announced step",
+        );
+    }
     if evidence.tests == Some(false) {
         return reason(Outcome::Failed, "the last test run failed");
     }
-    if evidence.admits_failure {
-        return reason(
-            Outcome::Unclear,
-            "the agent reports that it did not succeed",
-        );
+    if evidence.report == AnswerReport::Failed {
+        let is_partial = evidence.changed > 0 || evidence.committed;
+        let outcome = if is_partial {
+            Outcome::Unclear
+        } else {
+            Outcome::Failed
+        };
+        return reason(outcome, "the agent reports that it did not succeed");
     }
     if evidence.tests == Some(true) {
         return reason(Outcome::Succeeded, "the last test run passed");
@@ -118,7 +136,7 @@ fn outcome_by_work(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
     if evidence.mood == PromptMood::Correction {
         return reason(Outcome::Unclear, "the user's last message was a correction");
     }
-    (evidence.changed > 0 && evidence.open_errors == 0).then(|| {
+    if evidence.changed > 0 && evidence.open_errors == 0 {
         let files = if evidence.changed == 1 {
             "file was"
         } else {
@@ -128,15 +146,28 @@ fn outcome_by_work(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
             "{} {files} changed, and nothing failed afterwards",
             evidence.changed
         );
-        (Outcome::Succeeded, text)
-    })
+        return Some((Outcome::Succeeded, text));
+    }
+    match evidence.report {
+        AnswerReport::Done => reason(
+            Outcome::Succeeded,
+            "the agent reports that the work is done",
+        ),
+        AnswerReport::Plain if evidence.prompts > 0 && evidence.changed == 0 => {
+            reason(Outcome::Succeeded, "the last prompt was answered")
+        }
+        AnswerReport::Plain
+        | AnswerReport::Question
+        | AnswerReport::Failed
+        | AnswerReport::Progress => None,
+    }
 }
 
 fn unclear_reason(evidence: &OutcomeEvidence) -> String {
     if evidence.changed > 0 || evidence.ran > 0 {
         "no evidence shows whether the work is correct".to_owned()
     } else if evidence.prompts > 0 {
-        "questions were answered, and nothing was changed".to_owned()
+        "the agent asked a question that was not answered".to_owned()
     } else {
         "the session has no prompts".to_owned()
     }

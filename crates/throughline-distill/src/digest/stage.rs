@@ -112,11 +112,11 @@ fn digest_session(
     let session = &pending.session;
     let mut account = DigestBuilder::new(session);
     store.each_record(&session.id, |record| account.add_record(&record))?;
-    let mut later = account.finish(session);
+    let (mut later, signals) = account.finish_with_signals(session);
     later.cost_usd = cost_usd.copied().or(later.cost_usd);
     let digest = match &pending.base {
         Some(base) => base.clone().append(later),
         None => later,
     };
-    Ok(store.put_digest(pending, digest, now))
+    Ok(store.put_digest(pending, digest, signals, now))
 }

@@ -36,6 +36,7 @@ fn session() -> Session {
         detached: 0,
         outcome: None,
         evicted: 0,
+        marks: memory::SessionMarks::default(),
     }
 }
 
@@ -116,7 +117,27 @@ fn check(transcript: &str, outcome: Outcome, reason: &str) {
 
 #[test]
 fn the_end_decides() {
-    check("u fix it\na done", Outcome::Unclear, "nothing was changed");
+    check("u fix it\na done", Outcome::Succeeded, "the work is done");
+    check(
+        "u why is it slow?\na the cache is cold",
+        Outcome::Succeeded,
+        "answered",
+    );
+    check(
+        "u fix it\na Let me look at the logs.",
+        Outcome::Abandoned,
+        "announced",
+    );
+    check(
+        "u fix it\na Which file do you mean?",
+        Outcome::Unclear,
+        "asked a question",
+    );
+    check(
+        "u fix it\na I couldn't find the file.",
+        Outcome::Failed,
+        "did not succeed",
+    );
     check("u fix it", Outcome::Abandoned, "no answer");
     check(
         "u fix it\ne a.rs\n.\na done\nu thanks",

@@ -56,6 +56,9 @@ impl World {
             template: &Template::default(),
             transcript: Some("/logs/s.jsonl"),
             restored: None,
+            uses_notes: true,
+            hook_results: &[],
+            measured_tokens: None,
             trigger: Trigger::Auto,
             limits: &limits,
         };
@@ -138,7 +141,7 @@ fn whatever_a_model_does_there_is_an_account() {
         let (outcome, got) = world.compact(BUDGET, script);
         assert_sound(&world, &outcome, SummarySource::Full);
         let model = outcome.model_declined.as_ref().unwrap();
-        assert_eq!(model.name(), "untold", "{shown}: {model}");
+        assert_eq!(model.name(), "model_failed", "{shown}: {model}");
         assert!((1..=4).contains(&got.len()), "{shown}: {}", got.len());
         assert!(said(&outcome).contains("The user's last request, word for word"));
         record_successful_call(&world.store);
@@ -199,8 +202,9 @@ fn the_budget_and_the_switch_hold_here_too() {
 
 #[test]
 fn the_conversation_is_data_and_without_its_secrets() {
-    let mut world =
-        World::of("u look at the page\na use #1 WebFetch\nu result #1 WebFetch\na read it ~900");
+    let mut world = World::of(
+        "u look at the page ~900\na use #1 WebFetch\nu result #1 WebFetch\na read it ~90",
+    );
     let value = "Zq83hfKw02mmVbX1";
     world.messages[0]
         .blocks

@@ -110,6 +110,7 @@ impl SummaryJob {
             tokens: self.builder.tokens,
             tool_calls: self.builder.tool_calls,
             at_pause: !self.builder.asks_tool,
+            turn_is_complete: self.builder.turn_is_complete(),
             compacting: self.compacting,
             last_summary,
         }
@@ -125,7 +126,6 @@ impl SummaryJob {
     /// Returns the summary of the embedded extractor.
     pub(super) fn render(
         &self,
-        store: &Store,
         settings: &SummarySettings,
         before: Option<&StoredSummary>,
     ) -> Summary {
@@ -136,8 +136,13 @@ impl SummaryJob {
             &settings.template,
             before.as_ref(),
             &settings.limits,
-            &self.file(store),
+            &self.rest(),
         )
+    }
+
+    /// Returns where the rest of a section that was cut is. The summary itself does not have it.
+    fn rest(&self) -> String {
+        format!("the output of `throughline show {}`", self.session.native())
     }
 
     /// Returns the path of the summary.

@@ -6,10 +6,12 @@
 //! - [`model_edit`] lets a model edit a summary with the tool in [`edit_tool`].
 //! - [`refresh`] brings a summary up to the last message, [`state`] describes the state of the
 //!   work at that message.
+//! - [`events`] records each update with its figures.
 //! - [`running`] is the view that a compaction has of a summary.
 
 mod edit_tool;
 pub mod embedded;
+mod events;
 mod job;
 mod model_edit;
 mod refresh;

@@ -139,5 +139,5 @@ fn draft_current_notes(
         // The user may have configured other headings.
         settings.template = Template(Summary::parse(&stored.text));
     }
-    Ok(job.render(store, &settings, stored))
+    Ok(job.render(&settings, stored))
 }

@@ -9,7 +9,7 @@ pub struct SummaryThresholds {
     pub first_tokens: Tokens,
     /// New tokens before the next summary.
     pub new_tokens: Tokens,
-    /// New tool calls before the next summary, unless the conversation is at a pause.
+    /// New tool calls before a summary, unless the conversation is at a pause.
     pub new_calls: u64,
 }
 
@@ -31,6 +31,8 @@ pub(super) struct SessionProgress {
     pub tool_calls: u64,
     /// The last assistant turn calls no tool.
     pub at_pause: bool,
+    /// An assistant turn is complete: the last prompt was answered, and every call has its result.
+    pub turn_is_complete: bool,
     /// A compaction of the session is running.
     pub compacting: bool,
     /// The progress at the last summary, if there is one.
@@ -53,8 +55,6 @@ pub(super) enum UpdateDecision {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UpdateReason {
-    /// The session has no summary yet.
-    FirstSummary,
     /// Enough calls were made since the last summary.
     EnoughCalls,
     /// The conversation is at a pause.
@@ -82,16 +82,21 @@ pub(super) fn decide_update(
     if progress.compacting {
         return UpdateDecision::Wait(WaitReason::Compacting);
     }
-    let Some(written) = progress.last_summary else {
-        return if progress.tokens >= thresholds.first_tokens {
-            UpdateDecision::Update(UpdateReason::FirstSummary)
-        } else {
-            UpdateDecision::Wait(WaitReason::TooShort)
-        };
+    let written = match progress.last_summary {
+        None if progress.tokens < thresholds.first_tokens => {
+            return UpdateDecision::Wait(WaitReason::TooShort);
+        }
+        None => SummaryCheckpoint::default(),
+        // A rewritten log may be shorter than before; it then counts as having nothing new.
+        Some(written)
+            if progress.tokens.0.saturating_sub(written.tokens.0) < thresholds.new_tokens.0 =>
+        {
+            return UpdateDecision::Wait(WaitReason::TooFewNewTokens);
+        }
+        Some(written) => written,
     };
-    // A rewritten log may be shorter than before; it then counts as having nothing new.
-    if progress.tokens.0.saturating_sub(written.tokens.0) < thresholds.new_tokens.0 {
-        return UpdateDecision::Wait(WaitReason::TooFewNewTokens);
+    if !progress.turn_is_complete {
+        return UpdateDecision::Wait(WaitReason::MidTurn);
     }
     if progress.tool_calls.saturating_sub(written.tool_calls) >= thresholds.new_calls {
         return UpdateDecision::Update(UpdateReason::EnoughCalls);
@@ -112,62 +117,60 @@ mod tests {
         tool_calls: 7,
     });
 
+    fn progress(tokens: u64, tool_calls: u64, at_pause: bool) -> SessionProgress {
+        SessionProgress {
+            kind: SessionKind::Main,
+            tokens: Tokens(tokens),
+            tool_calls,
+            at_pause,
+            turn_is_complete: true,
+            compacting: false,
+            last_summary: None,
+        }
+    }
+
     #[track_caller]
     fn check(
         tokens: u64,
         tool_calls: u64,
         at_pause: bool,
         written: Option<SummaryCheckpoint>,
-        v: UpdateDecision,
+        expected: UpdateDecision,
     ) {
+        let decide =
+            |progress: &SessionProgress| decide_update(progress, &SummaryThresholds::default());
         let progress = SessionProgress {
-            kind: SessionKind::Main,
-            tokens: Tokens(tokens),
-            tool_calls,
-            at_pause,
-            compacting: false,
             last_summary: written,
+            ..progress(tokens, tool_calls, at_pause)
         };
-        assert_eq!(decide_update(&progress, &SummaryThresholds::default()), v);
+        assert_eq!(decide(&progress), expected);
+        let unanswered = SessionProgress {
+            turn_is_complete: false,
+            ..progress
+        };
+        assert!(matches!(decide(&unanswered), Wait(_)));
         let compacting = SessionProgress {
             compacting: true,
             ..progress
         };
-        assert_eq!(
-            decide_update(&compacting, &SummaryThresholds::default()),
-            Wait(WaitReason::Compacting)
-        );
+        assert_eq!(decide(&compacting), Wait(WaitReason::Compacting));
         let subagent = SessionProgress {
             kind: SessionKind::Subagent,
             ..compacting
         };
-        assert_eq!(
-            decide_update(&subagent, &SummaryThresholds::default()),
-            Wait(WaitReason::Subagent)
-        );
+        assert_eq!(decide(&subagent), Wait(WaitReason::Subagent));
     }
 
     #[test]
-    fn the_first_comes_with_five_thousand_tokens_pause_or_not() {
-        for at_pause in [false, true] {
-            for calls in [0, 9, 10, 11] {
-                check(0, calls, at_pause, None, Wait(WaitReason::TooShort));
-                check(4_999, calls, at_pause, None, Wait(WaitReason::TooShort));
-                check(
-                    5_000,
-                    calls,
-                    at_pause,
-                    None,
-                    Update(UpdateReason::FirstSummary),
-                );
-                check(
-                    5_001,
-                    calls,
-                    at_pause,
-                    None,
-                    Update(UpdateReason::FirstSummary),
-                );
-            }
+    fn the_first_needs_five_thousand_tokens_and_then_calls_or_a_pause() {
+        for (tokens, calls, at_pause, verdict) in [
+            (4_999, 10, true, Wait(WaitReason::TooShort)),
+            (5_000, 9, false, Wait(WaitReason::MidTurn)),
+            (5_000, 0, true, Update(UpdateReason::AtPause)),
+            (5_000, 10, false, Update(UpdateReason::EnoughCalls)),
+            (5_001, 11, true, Update(UpdateReason::EnoughCalls)),
+        ] {
+            check(tokens, calls, at_pause, None, verdict);
         }
     }
 
@@ -198,15 +201,11 @@ mod tests {
     fn a_session_that_a_program_runs_is_a_session() {
         let progress = SessionProgress {
             kind: SessionKind::Automated,
-            tokens: Tokens(5_000),
-            tool_calls: 0,
-            at_pause: true,
-            compacting: false,
-            last_summary: None,
+            ..progress(5_000, 0, true)
         };
         assert_eq!(
             decide_update(&progress, &SummaryThresholds::default()),
-            Update(UpdateReason::FirstSummary)
+            Update(UpdateReason::AtPause)
         );
     }
 }

@@ -11,6 +11,7 @@ use memory::{MessageId, SessionId, Summary, Tokens, Usage};
 use store::{Lease, NewSummary, Store, StoredSummary, SummaryMethod, SummaryWrite};
 use thiserror::Error;
 
+use super::events;
 use super::job::SummaryJob;
 use super::model_edit::{DEFAULT_INSTRUCTIONS, SummaryEdit, SummaryEditTask, edit_summary};
 use super::schedule::{SummaryThresholds, UpdateDecision, decide_update};
@@ -91,6 +92,7 @@ pub struct WrittenSummary {
     pub version: u64,
     pub method: SummaryMethod,
     pub usage: Usage,
+    pub duration_ms: u64,
     pub edits: usize,
     /// The reasons for rejected edits of a model.
     pub denied: Vec<String>,
@@ -176,10 +178,12 @@ fn update_if_due(
     let job = SummaryJob::load(store, session, now)?;
     job.save_progress(store)?;
     let mut update = SessionUpdate::default();
-    let decision = decide_update(&job.progress(), &settings.thresholds);
+    let progress = job.progress();
+    let decision = decide_update(&progress, &settings.thresholds);
     if !matches!(decision, UpdateDecision::Update(_)) {
         return Ok(update);
     }
+    events::record_due(store, session, &progress, &settings.thresholds, now);
     if let Some(model) = model {
         let model = ModelSession {
             purpose: "summary",
@@ -246,7 +250,7 @@ pub fn draft_summary(
         return Err(SummaryError::EmptySession);
     }
     let before = store.summary(session)?;
-    Ok(job.render(store, settings, before.as_ref()))
+    Ok(job.render(settings, before.as_ref()))
 }
 
 /// Writes the summary of a session under its lease.
@@ -257,12 +261,12 @@ pub(super) fn write_under_lease(
     author: SummaryAuthor<'_>,
     now: Timestamp,
 ) -> Result<WrittenSummary, SummaryError> {
-    job.with_lease(store, now, |lease| {
+    let written = job.with_lease(store, now, |lease| {
         // Read under the lease, so that no other process writes in between.
         let before = store.summary(&job.session)?;
         match author.model() {
             None => {
-                let text = job.render(store, settings, before.as_ref()).to_string();
+                let text = job.render(settings, before.as_ref()).to_string();
                 let method = SummaryMethod::Embedded;
                 store_summary(
                     store,
@@ -286,7 +290,9 @@ pub(super) fn write_under_lease(
                 store_summary(store, job, settings, lease, method, edit, ended)
             }
         }
-    })
+    });
+    events::record_extraction(store, job, &settings.thresholds, &written, now);
+    written
 }
 
 /// Stores a new summary with the progress that it covers.
@@ -301,6 +307,7 @@ fn store_summary(
 ) -> Result<WrittenSummary, SummaryError> {
     let thresholds = &settings.thresholds;
     let duration = ended.duration_since(lease.since).as_millis();
+    let duration_ms = u64::try_from(duration).unwrap_or_default();
     let written = store.write_summary(
         lease,
         &NewSummary {
@@ -311,7 +318,7 @@ fn store_summary(
             tokens: job.builder.tokens,
             tool_calls: job.builder.tool_calls,
             usage: edit.usage,
-            duration_ms: u64::try_from(duration).unwrap_or_default(),
+            duration_ms,
             thresholds: [
                 thresholds.first_tokens.0, thresholds.new_tokens.0, thresholds.new_calls,
             ],
@@ -322,6 +329,7 @@ fn store_summary(
             version,
             method,
             usage: edit.usage,
+            duration_ms,
             edits: edit.edits,
             denied: edit.denied,
         }),
@@ -347,7 +355,7 @@ fn edit_with_model(
     }
     let notes = match before {
         Some(before) => before.text.clone(),
-        None => job.render(store, settings, None).to_string(),
+        None => job.render(settings, None).to_string(),
     };
     let task = SummaryEditTask {
         notes: &notes,

@@ -5,13 +5,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use jiff::Timestamp;
 use memory::digest::{DigestStep, Retry, SeenError, StepKind, ToolCount, lower_trust, span_ms};
 use memory::fingerprint::{error_line, fingerprint};
-use memory::{RecordKind, command};
+use memory::{RecordKind, SignalKind, command};
 use store::StoredRecord;
 
 use super::{COMMAND_CHARS, DISTINCT_MAX, DigestBuilder, StepKindName};
 use crate::digest::call_kind::{self, CallKind};
 use crate::digest::outcome::SessionEnd;
 use crate::digest::shorten;
+use crate::signals::{BYTES_PER_TOKEN, FinishedCall, program_key};
 
 const ERROR_CHARS: usize = 160;
 /// A call that seems to take longer counts as this long: its result was late for another reason.
@@ -31,6 +32,8 @@ pub(super) struct PendingCall {
     is_reread: bool,
     is_commit: bool,
     path: Option<String>,
+    /// The first line of the command, for a shell.
+    command: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +61,17 @@ impl DigestBuilder {
         self.overhead.calls += 1;
         self.count_tool(&tool);
         lower_trust(&mut self.trust.done, record.trust);
-        self.note_retry(signature, what.as_ref().or(path.as_ref()).unwrap_or(&tool));
+        self.note_retry(
+            signature,
+            what.as_ref().or(path.as_ref()).unwrap_or(&tool),
+            record,
+        );
+        self.signals.add_call(&tool, command);
+        if does == CallKind::Change
+            && let Some(path) = &path
+        {
+            self.signals.add_change(path);
+        }
         let is_reread = does == CallKind::Read && self.reads.contains_key(&signature);
         if does == CallKind::Read {
             self.looks += 1;
@@ -78,6 +91,7 @@ impl DigestBuilder {
             is_reread,
             is_commit: command.is_some_and(|c| c.contains("git commit") || c.contains("git push")),
             path,
+            command: command.map(str::to_owned),
         };
         if self.open.len() < DISTINCT_MAX {
             self.open.insert(call_key(record), open);
@@ -133,10 +147,13 @@ impl DigestBuilder {
         Some(at)
     }
 
-    fn note_retry(&mut self, signature: u64, what: &str) {
+    fn note_retry(&mut self, signature: u64, what: &str, record: &StoredRecord) {
         if self.ended.get(&signature) != Some(&CallEnd::Failed) {
             return;
         }
+        let name = program_key(what);
+        self.signals
+            .add_event(SignalKind::Retry, &name, Some(record.id), what);
         if let Some(retry) = self.retries.iter_mut().find(|retry| retry.what == what) {
             retry.times += 1;
         } else if self.retries.len() < DISTINCT_MAX {
@@ -164,6 +181,16 @@ impl DigestBuilder {
         let Some(open) = open else {
             if record.kind == RecordKind::Error {
                 self.note_failure(record, None);
+                let tool = record.tool.as_deref().unwrap_or("the agent");
+                let call = FinishedCall {
+                    tool,
+                    command: None,
+                    path: None,
+                    only_reads: false,
+                    record: Some(record.id),
+                    result: &record.content,
+                };
+                self.signals.add_failure(&call, self.progress());
                 self.last = match &record.tool {
                     Some(tool) => SessionEnd::Result {
                         tool: tool.clone(),
@@ -182,9 +209,20 @@ impl DigestBuilder {
             }
             step.failed += u64::from(failed);
         }
+        let call = FinishedCall {
+            tool: &open.tool,
+            command: open.command.as_deref(),
+            path: open.path.as_deref(),
+            only_reads: open.does == CallKind::Read,
+            record: Some(record.id),
+            result: &record.content,
+        };
         if failed {
+            self.signals.add_failure(&call, self.progress());
             self.note_failure(record, Some(&open));
         } else {
+            self.signals.add_success(&call, self.progress());
+            self.signals.add_text(open.path.as_deref(), &record.content);
             self.note_success(&open);
         }
         if open.does == CallKind::Test {
@@ -211,6 +249,8 @@ impl DigestBuilder {
             failure.seen.overcome |= failure.subject == Some(open.subject);
         }
         if open.does == CallKind::Change {
+            // A failed run says nothing about what was changed after it.
+            self.tests = self.tests.filter(|passed| *passed);
             let path = open.path.as_ref();
             self.reads
                 .retain(|_, read| read.is_some() && read.as_ref() != path);
@@ -268,6 +308,22 @@ impl DigestBuilder {
         *count += 1;
         overhead.ms += took_ms;
         overhead.text_bytes += record.content.len() as u64;
+        let tokens = record.content.len() as u64 / BYTES_PER_TOKEN;
+        // A tool that waits for a running command is how some agents run long commands, and a
+        // repeated `git status` reads no file: neither is worth a signal.
+        let command = open.command.as_deref().map(program_key);
+        let (kind, name) = match (open.does, command, &open.path) {
+            _ if failed => return,
+            (CallKind::Install, Some(what), _) => (SignalKind::Overhead, format!("install/{what}")),
+            (CallKind::Wait, Some(what), _) => (SignalKind::Overhead, format!("wait/{what}")),
+            (CallKind::Read, _, Some(path)) => (SignalKind::Reread, path.clone()),
+            _ => return,
+        };
+        let event = self.signals.add_event(kind, &name, Some(record.id), &name);
+        if let Some(signal) = event {
+            signal.ms += took_ms;
+            signal.tokens += tokens;
+        }
     }
 
     /// Counts a change that its call did not name: a patch of several files, or a change that only
@@ -283,6 +339,7 @@ impl DigestBuilder {
                 == CallKind::Change;
         if !by_call {
             self.count_step(StepKind::Changed, &path);
+            self.signals.add_change(&path);
         }
         self.reads.retain(|_, read| read.as_ref() != Some(&path));
     }

@@ -1,10 +1,10 @@
 //! Assembles the digest from the collected data.
 
-use memory::Session;
 use memory::digest::{
     self, CORRECTIONS_MAX, CappedList, Digest, DigestStep, ERRORS_MAX, REASONS_MAX, RETRIES_MAX,
     STEPS_MAX, StepKind, TOOLS_MAX, span_ms,
 };
+use memory::{Outcome, Session, Signal, SignalKind};
 
 use super::DigestBuilder;
 use crate::digest::mood::PromptMood;
@@ -12,7 +12,31 @@ use crate::digest::outcome::{OutcomeEvidence, judge_outcome};
 
 impl DigestBuilder {
     /// Returns the digest of the records added so far.
-    pub fn finish(mut self, session: &Session) -> Digest {
+    pub fn finish(self, session: &Session) -> Digest {
+        self.finish_with_signals(session).0
+    }
+
+    /// Returns the digest of the records added so far, and their signals.
+    pub fn finish_with_signals(mut self, session: &Session) -> (Digest, Vec<Signal>) {
+        let progress = self.progress();
+        let signals = std::mem::take(&mut self.signals);
+        let digest = self.into_digest(session);
+        let mut signals = signals.finish(progress);
+        if digest.outcome == Outcome::Abandoned {
+            signals.push(Signal {
+                text: digest.reasons.join("; "),
+                ..Signal::new(SignalKind::Abandon, "session abandoned")
+            });
+        }
+        signals.push(Signal {
+            ms: digest.active_ms,
+            tokens: digest.usage.input + digest.usage.output,
+            ..Signal::new(SignalKind::Cost, "session")
+        });
+        (digest, signals)
+    }
+
+    fn into_digest(mut self, session: &Session) -> Digest {
         let (outcome, mut reasons) = judge_outcome(&self.outcome_evidence());
         reasons.truncate(REASONS_MAX);
         self.tools
@@ -74,7 +98,7 @@ impl DigestBuilder {
                 .iter()
                 .filter(|failure| !failure.seen.overcome)
                 .count() as u64,
-            admits_failure: self.admits,
+            report: self.report,
         }
     }
 }

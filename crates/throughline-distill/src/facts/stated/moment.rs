@@ -1,119 +1,88 @@
-//! Signs that a sentence belongs to the task at hand and not to the project.
+//! Sure signs that a sentence holds only for the moment: questions, guesses, reports of others.
 
-/// Words that refer to the present or to a moment.
-const TIMES: &[&str] = &[
-    "now", "today", "tonight", "yesterday", "tomorrow", "yet", "again", "currently", "temporarily",
-    "later", "still", "already", "just",
-];
+use super::tokens::{TaggedWord, tokens};
+use super::words::FUNCTION_WORDS;
 
-/// Phrases with one of these words that hold for good all the same.
-const LASTING: &[&str] = &[
-    "from now on", "are already pushed", "is already pushed", "in this repository", "in this repo",
-    "in this project", "in this codebase", "in this monorepo", "in this workspace", "in this team",
-    "this repository ", "this repo ", "this project ", "this codebase ", "this monorepo ",
-    "of this repo", "of this project", "so that", "decided that", "agreed that", "important that",
-    "make sure that", "now on",
+/// Beginnings of questions, guesses, hypotheses and reports.
+#[rustfmt::skip]
+const OPENINGS: &[&str] = &[
+    "why ", "how ", "what ", "which ", "where ", "who ", "do we ", "do you ", "do i ", "does ",
+    "did ", "is ", "are ", "can you ", "can we ", "can i ", "could ", "should we ", "should i ",
+    "would ", "will ", "have you ", "has ", "maybe ", "perhaps ", "probably ", "apparently ",
+    "i think ", "i guess ", "i believe ", "i assume ", "i suppose ", "i wonder ", "i heard ",
+    "i read that ", "i remember ", "i see ", "i saw ", "i got ", "i get ", "i tried ", "i just ",
+    "suppose ", "imagine ", "assume the ", "assume that ", "let us assume ", "say we ", "if we ",
+    "if i ", "if it ", "if that ", "if not ", "if there ", "if nobody ", "looks like ", "it looks ",
+    "it seems ", "seems ", "according to ", "as far as ", "back then ", "never mind", "he ", "she ",
+    "they ", "somebody ", "someone ", "it would ", "what if ", "let me know", "let me see",
+    "let us see", "let us try", "remind me", "tell me", "show me", "thanks", "sorry",
+    "other projects ", "some people ", "other people ", "you never ", "you always ", "you left ",
+    "you skipped ", "you said ", "do not worry", "do not forget to ", "in my last ", "we might ",
+    "we could ", "we were ", "we used to ", "i used to ", "not sure", "i thought ", "i meant ",
+    "i also ", "i did ", "i have just ", "if so ", "confirm ", "refer to ", "plan ", "for example ",
+    "yes please", "there is also ", "there are also ", "there are some ", "there is a comment ",
+    "i like the ", "i like how ", "i like that ", "i like this ", "i like it", "that is not the ",
+    "basically ", "definitely ", "for some reason ", "in addition ", "continue ", "spawn ",
 ];
 
 /// Phrases that limit a sentence to the task at hand.
-const TASK_PHRASES: &[&str] = &[
-    "for now", "right now", "at the moment", "this time", "just this once", "this once", "so far",
-    "since yesterday", "since noon", "since monday", "the first one", "the second one",
-    "the other one", "option ", "the attached", "in line ", "on line ", "at line ", "the last ",
-    "the next ", "changed my mind", "never mind", " we should ", " can we ", " can you ",
-    " could you ", "user ", "you can always", "in the diff", "in the log below",
+#[rustfmt::skip]
+const PHRASES: &[&str] = &[
+    " for now ", " right now ", " at the moment ", " for the moment ", " this time ", " this once ",
+    " so far ", " today ", " tonight ", " tomorrow ", " yesterday ", " this morning ",
+    " last night ", " last week ", " the last commit ", " your change ", " changed my mind ",
+    " the attached ", " the first one ", " the second one ", " the other one ", " this one ",
+    " that one ", " i am not sure ", " not sure if ", " do you think ", " what do you ",
+    " can you ", " could you ", " for the time being ", " in the meantime ", " when you are done ",
+    " this pr ", " this commit ", " this branch ", " this task ", " this session ", " this step ",
+    " this file ", " this function ", " it again ", " that again ", " can we ", " and whether ",
+    " temporarily ",
+    " the user wants ", " the user said ", " the user asked ",
 ];
 
-/// Beginnings of questions and of guesses.
-const QUESTIONS: &[&str] = &[
-    "why ", "how ", "what ", "which ", "where ", "who ", "do we ", "do you ", "does ", "did ",
-    "is it ", "is there ", "are there ", "can ", "could ", "should we ", "should i ", "would ",
-    "will ", "maybe ", "perhaps ", "i think ", "i guess ", "i believe ", "probably ", "what if ",
-];
+/// Phrases with one of these words that hold for good all the same.
+const LASTING: &[&str] = &[" yesterday's ", " from today on ", " as of today "];
 
-/// Words that begin a reason or a condition. What follows may refer back to the sentence itself.
-const CLAUSES: &[&str] = &[
-    " because ", " since ", " so that ", " otherwise ", " or else ", " unless ", " until ",
-    ", it ", ", so ", ", as ", " if it ", " while ",
-];
-
-/// Fewer words before a comma are an introduction ("for dates, …"), not a clause.
-const CLAUSE_WORDS_MIN: usize = 3;
-
-/// Says whether a sentence asks, guesses, or refers to the task at hand.
-pub(super) fn is_momentary(said: &str) -> bool {
-    let is_question = said.contains('?') || QUESTIONS.iter().any(|start| said.starts_with(start));
-    if is_question || said.contains(" maybe ") || said.contains(" i think ") {
+/// Says whether a sentence asks, guesses, quotes, or refers to the task at hand.
+pub(super) fn is_momentary(sentence: &str) -> bool {
+    if sentence.contains('?') || sentence.starts_with(['"', '“', '\'']) {
         return true;
     }
-    let mut text = format!("{said} ");
-    for phrase in LASTING {
-        text = text.replace(phrase, " ");
-    }
-    if TASK_PHRASES.iter().any(|phrase| text.contains(phrase)) {
+    let tokens = tokens(sentence);
+    if is_single_task(&tokens) || is_command_line(&tokens) || is_complaint(&tokens) {
         return true;
     }
-    let words = |text: &str| -> Vec<String> {
-        text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-')
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect()
-    };
-    if words(&text)
-        .iter()
-        .any(|word| TIMES.contains(&word.as_str()))
-    {
-        return true;
-    }
-    let main = main_clause(&text);
-    points_at_something(&words(main)) || points_at_something_here(&words(main))
+    let words: Vec<_> = tokens.into_iter().map(|token| token.word).collect();
+    let text = format!(" {} ", words.join(" "));
+    let opens = OPENINGS.iter().any(|start| text[1..].starts_with(start));
+    let limits = PHRASES.iter().any(|phrase| text.contains(phrase));
+    opens || limits && !LASTING.iter().any(|phrase| text.contains(phrase))
 }
 
-/// Returns a sentence up to its first reason, condition or second clause. A pronoun behind that may
-/// refer to the first clause ("I hate barrel files, don't create them").
-pub(super) fn main_clause(text: &str) -> &str {
-    let reason = CLAUSES.iter().filter_map(|clause| text.find(clause)).min();
-    let comma = text
-        .find(", ")
-        .filter(|end| text[..*end].split_whitespace().count() >= CLAUSE_WORDS_MIN);
-    let end = reason.into_iter().chain(comma).min();
-    end.map_or(text, |end| &text[..end])
-}
-
-/// Says whether a word of the main clause refers to something outside the sentence.
-fn points_at_something(words: &[String]) -> bool {
-    words.iter().enumerate().any(|(at, word)| {
-        let before = at.checked_sub(1).map(|at| words[at].as_str());
-        match word.as_str() {
-            "it" | "them" | "here" | "there" | "above" | "below" => true,
-            // "It" in "it's important to" was stripped before; these are other uses.
-            "it's" | "that's" => true,
-            "one" | "ones" => before.is_some_and(|word| {
-                ["the", "this", "that", "other", "first", "second"].contains(&word)
-            }),
-            "first" | "second" | "third" | "other" => before == Some("the"),
-            _ => false,
-        }
-    })
-}
-
-/// Says whether a demonstrative points at something; a relative clause does not.
-fn points_at_something_here(words: &[String]) -> bool {
-    words.iter().enumerate().any(|(at, word)| {
-        let before = at.checked_sub(1).map(|at| words[at].as_str());
-        match word.as_str() {
-            "this" | "these" | "those" => true,
-            "that" => !before.is_some_and(is_noun_before_relative_clause),
-            _ => false,
-        }
-    })
-}
-
-/// Says whether "that" after this word begins a relative clause ("files that are generated").
-fn is_noun_before_relative_clause(word: &str) -> bool {
-    let is_plural = word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
-    let is_thing = [
-        "code", "anything", "everything", "something", "text", "data", "logic",
+/// Says whether a sentence begins with a task ("add", "move", "fix") and no word of it says that
+/// the task recurs.
+fn is_single_task(tokens: &[TaggedWord]) -> bool {
+    const RECURRING: &[&str] = &[
+        "always", "never", "every", "each", "all", "any", "before", "after", "when", "whenever",
+        "unless", "only", "everything", "anything", "everywhere", "default", "instead", "first",
     ];
-    is_plural || is_thing.contains(&word)
+    let is_task = tokens.first().is_some_and(|first| first.form == "TASK");
+    is_task
+        && !tokens
+            .iter()
+            .any(|token| RECURRING.contains(&token.word.as_str()))
+}
+
+/// Says whether a sentence is a command or a line of a log: options or paths, and no function word.
+fn is_command_line(tokens: &[TaggedWord]) -> bool {
+    tokens.iter().any(|token| token.form == "THING")
+        && !tokens
+            .iter()
+            .any(|token| FUNCTION_WORDS.contains(&token.form))
+}
+
+/// "You broke the build": a report of what the agent did.
+fn is_complaint(tokens: &[TaggedWord]) -> bool {
+    matches!(tokens, [you, verb, ..] if you.word == "you"
+        && ["-ED", "TROUBLE", "REPORT"].contains(&verb.form))
 }

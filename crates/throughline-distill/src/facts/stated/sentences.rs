@@ -16,6 +16,8 @@ pub(super) fn sentences(prompt: &str) -> Vec<String> {
         let pasted = fenced
             || line.starts_with("    ")
             || line.starts_with('\t')
+            || line.starts_with("E  ")
+            || trimmed.contains("Error: ")
             || trimmed.starts_with(['>', '|', '$', '#', '<', '{', '[', '"', '\'', '“'])
             || trimmed.chars().count() > LINE_CHARS_MAX;
         if pasted || trimmed.is_empty() {

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::phrases::{
     defined_names, failure_line, head_of_text, identifiers, is_finding, is_rule, one_line,
-    strip_argument_name,
+    strip_argument_name, whole_words,
 };
 use crate::record_view::ExtractorRecord;
 
 /// The version of the saved state. A state of another version is rebuilt from the records.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 const OPEN_MAX: usize = 64;
 const REQUESTS_MAX: usize = 24;
@@ -45,6 +45,8 @@ pub struct SummaryBuilder {
     pub tool_calls: u64,
     /// The last assistant turn calls a tool.
     pub asks_tool: bool,
+    /// The assistant has said or done something since the last prompt.
+    is_answered: bool,
     /// The current message, and the last message before it that a compaction can cut after.
     message: Option<MessageId>,
     before: Option<MessageId>,
@@ -138,6 +140,11 @@ impl SummaryBuilder {
         self.first.is_none() && self.answer.is_none() && self.tool_calls == 0
     }
 
+    /// Says whether the assistant has answered the last prompt and all its calls have a result.
+    pub fn turn_is_complete(&self) -> bool {
+        self.is_answered && self.open.is_empty()
+    }
+
     /// Adds the next record.
     pub fn add_record(&mut self, record: &ExtractorRecord<'_>) {
         self.start_message(record.message);
@@ -195,6 +202,7 @@ impl SummaryBuilder {
     fn add_prompt(&mut self, record: &ExtractorRecord<'_>) {
         // A new prompt interrupts the open calls: they will not get a result any more.
         self.open.clear();
+        self.is_answered = false;
         let text = head_of_text(record.content, PROMPT_BYTES_MAX);
         for line in record
             .content
@@ -226,6 +234,7 @@ impl SummaryBuilder {
 
     fn add_answer(&mut self, record: &ExtractorRecord<'_>) {
         self.asks_tool = false;
+        self.is_answered = true;
         self.answer = Some(head_of_text(record.content, ANSWER_BYTES_MAX));
         if let Some(turn) = self.turns.last_mut() {
             turn.said = one_line(record.content, LINE_CHARS_MAX);
@@ -247,6 +256,7 @@ impl SummaryBuilder {
     fn add_call(&mut self, record: &ExtractorRecord<'_>) {
         self.tool_calls += 1;
         self.asks_tool = true;
+        self.is_answered = true;
         if let Some(turn) = self.turns.last_mut() {
             turn.calls += 1;
         }
@@ -344,8 +354,7 @@ impl SummaryBuilder {
             _ => 1,
         };
         self.steps += 1;
-        let text = record.content;
-        let text = &text[..text.floor_char_boundary(IDENTIFIERS_BYTES_MAX)];
+        let text = whole_words(record.content, IDENTIFIERS_BYTES_MAX);
         let is_call = record.kind == RecordKind::ToolUse;
         let lines = text.lines().map(|line| match is_call {
             true => strip_argument_name(line),

@@ -1,13 +1,26 @@
 //! The phrases that identify rules, findings and errors, and functions that shorten texts.
 
-/// Words with which users set rules and correct the agent.
+/// Words that set a rule at the beginning of a clause, where they are an order: "don't push", but
+/// not "I don't know".
 #[rustfmt::skip]
-const RULE_WORDS: &[&str] = &[
-    "always", "never", "don't", "do not", "dont ", "must", "only use", "prefer", "instead",
-    "make sure", "should not", "shouldn't", "not what", "wrong", "stop ", "remember to",
-    "remember that", "remember:", "from now on", "no longer", "avoid", "keep in mind", "important",
-    "has to", "have to", "need to", "needs to", "without ", "except", "at most", "at least",
-    "no more than", "unless", "rule", "required",
+const ORDERS: &[&str] = &[
+    "always", "never", "don't", "dont", "do not", "avoid", "prefer", "make sure", "only use",
+    "use only", "stop", "remember to", "remember that", "remember:", "keep in mind", "stick to",
+];
+
+/// Words that set a rule anywhere in a sentence.
+#[rustfmt::skip]
+const OBLIGATIONS: &[&str] = &[
+    "must not", "must be", "must never", "must always", "you must", "should not", "shouldn't",
+    "should always", "should never", "from now on", "not allowed", "no more than", "at most",
+    "i don't want", "i do not want", "i want you to", "i prefer", "we always", "we never",
+    "we prefer", "instead of",
+];
+
+/// Words before an order that belong to it: "and never", "please don't".
+#[rustfmt::skip]
+const CLAUSE_STARTS: &[&str] = &[
+    "and", "but", "please", "so", "then", "also", "you", "should", "must", "or", "no", "-", "*",
 ];
 
 /// Words with which models report findings and decisions.
@@ -43,7 +56,23 @@ fn is_rule_sentence(sentence: &str) -> bool {
     let lower = sentence.trim().to_lowercase();
     let starts_with_any = |with: &[&str]| with.iter().any(|words| lower.starts_with(words));
     let is_open = lower.ends_with('?') || starts_with_any(SUPPOSITION_PREFIXES);
-    contains_any(&lower, RULE_WORDS) && (!is_open || starts_with_any(ORDER_PREFIXES))
+    let sets_rule =
+        || ORDERS.iter().any(|order| is_order(&lower, order)) || contains_any(&lower, OBLIGATIONS);
+    sets_rule() && (!is_open || starts_with_any(ORDER_PREFIXES))
+}
+
+/// Says whether a sentence has these words at the beginning of a clause.
+fn is_order(sentence: &str, words: &str) -> bool {
+    sentence.match_indices(words).any(|(at, _)| {
+        let (before, after) = (&sentence[..at], &sentence[at + words.len()..]);
+        let ends = after.chars().next().is_none_or(|c| !c.is_alphanumeric());
+        let starts = before.is_empty() || before.ends_with(char::is_whitespace);
+        let word = before.split_whitespace().next_back().unwrap_or_default();
+        let is_clause = word.is_empty()
+            || word.ends_with([',', ';', ':', '—', '('])
+            || CLAUSE_STARTS.contains(&word);
+        starts && ends && is_clause
+    })
 }
 
 pub(super) fn is_finding(line: &str) -> bool {
@@ -98,7 +127,7 @@ pub(super) fn one_line(text: &str, chars_max: usize) -> String {
             chars += 1;
         }
         for c in word.chars() {
-            if chars == chars_max {
+            if chars >= chars_max {
                 line.push('…');
                 return line;
             }
@@ -123,6 +152,16 @@ pub(super) fn head_of_text(text: &str, bytes_max: usize) -> String {
     format!("{} […]", head.trim_end())
 }
 
+/// Returns the head of a text, without the word that the limit would cut.
+pub(super) fn whole_words(text: &str, bytes_max: usize) -> &str {
+    let head = &text[..text.floor_char_boundary(bytes_max)];
+    if head.len() == text.len() {
+        return text;
+    }
+    let end = head.rfind(char::is_whitespace);
+    &head[..end.unwrap_or_default()]
+}
+
 /// Returns the words that can only be identifiers: `snake_case`, `camelCase`, `a::b`, `a.b`.
 pub(super) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     let inner = |c: char| match c {
@@ -137,6 +176,8 @@ pub(super) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| {
         (NAME_BYTES_MIN..=NAME_BYTES_MAX).contains(&word.len())
             && word.starts_with(|c: char| c.is_alphabetic())
+            // The middle of a shortened name is missing.
+            && !word.contains("..")
             && is_compound_name(word)
     })
 }
@@ -221,10 +262,23 @@ mod tests {
         assert!(is_rule("Never push to main, ok?"));
         assert!(is_rule("Is it done? Remember to run the linter."));
         for line in [
+            "no, amounts must be Decimal, never float. And do not touch metrics.py",
+            "please don't commit to main",
+            "I don't want any new dependency.",
+            "- prefer small functions",
+            "from now on, run clippy first",
+        ] {
+            assert!(is_rule(line), "{line}");
+        }
+        for line in [
             "do you remember what service we configured on the host?",
             "as far as I can remember we must restart it",
             "it seems like i can edit it without a password",
             "should we always use tabs?",
+            "I don't know what is wrong here.",
+            "it never worked without the cache",
+            "the tests need to run, and that is important",
+            "the error is that it cannot stop the server",
         ] {
             assert!(!is_rule(line), "{line}");
         }
@@ -257,6 +311,7 @@ mod tests {
     fn texts_are_cut_where_it_reads() {
         assert_eq!(one_line("a  b\nc", 10), "a b c");
         assert_eq!(one_line("ééééé", 3), "ééé…");
+        assert_eq!(one_line("abc defg", 3), "abc …");
         assert_eq!(
             head_of_text("one line\nanother line that is long", 15),
             "one line […]"
@@ -266,7 +321,8 @@ mod tests {
 
     #[test]
     fn names_in_code_are_not_prose() {
-        let text = "See s.getAll(x), then load_all or Store::open. And so on: e.g. 3.14, a.b.";
+        let text = "See s.getAll(x), then load_all or Store::open. And so on: e.g. 3.14, a.b. \
+                    It was respon...fana.net.";
         let found: Vec<_> = identifiers(text).collect();
         assert_eq!(found, ["s.getAll", "load_all", "Store::open"]);
     }

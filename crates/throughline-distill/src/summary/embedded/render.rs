@@ -18,17 +18,36 @@ const TITLE_CHARS_MAX: usize = 80;
 const LINE_CHARS_MAX: usize = 160;
 const STATE_BYTES_MAX: usize = 1_500;
 const OPEN_SHOWN: usize = 5;
-const NAMES_SHOWN: usize = 12;
+const NAMES_SHOWN: usize = 20;
+/// A prompt of fewer words ("go on") does not say what a session is about.
+const TITLE_WORDS_MIN: usize = 3;
 
-/// Writes the summary under the headings of the template. Sections of `before` that this extractor
-/// does not write are carried over.
+/// The words by which a section is recognised under a heading of the user's own.
+#[rustfmt::skip]
+const HEADING_WORDS: &[(&str, &[&str])] = &[
+    ("Title", &["title", "name"]),
+    ("Current state", &["state", "status", "progress", "next", "now"]),
+    ("Task", &["task", "goal", "request", "ask", "objective", "rule", "constraint", "scope"]),
+    ("Files and functions", &["file", "function", "code"]),
+    ("Commands and workflow", &["command", "workflow", "run", "build"]),
+    ("Errors and corrections", &["error", "failure", "problem", "correction", "bug", "issue"]),
+    ("System documentation", &["system", "architecture", "environment", "design", "setup"]),
+    ("Learnings", &["learn", "decision", "lesson", "finding", "insight"]),
+    ("Key results", &["result", "answer", "outcome", "output"]),
+    ("Worklog", &["log", "history", "timeline", "step", "done"]),
+];
+
+/// Writes the summary under the headings of the template. Each section goes under the heading of
+/// its name, else under a heading that means the same, else it is appended. Sections of `before`
+/// that this extractor does not write are carried over. `rest` is where the rest of a cut section
+/// is.
 pub fn render_summary(
     builder: &SummaryBuilder,
     title: Option<&str>,
     template: &Template,
     before: Option<&Summary>,
     limits: &SummaryLimits,
-    file: &str,
+    rest: &str,
 ) -> Summary {
     let sections = [
         ("Title", title_section(builder, title)),
@@ -43,28 +62,20 @@ pub fn render_summary(
         ("Worklog", worklog_section(builder)),
     ];
     let mut summary = template.0.clone();
-    let known = |heading: &str| {
-        sections
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(heading.trim()))
-    };
-    let mut matched = false;
     for section in &mut summary.sections {
-        let carried = before
-            .and_then(|before| before.get(&section.heading))
-            .unwrap_or_default();
-        section.text = match known(&section.heading) {
-            Some((_, text)) => {
-                matched = true;
-                text.clone()
-            }
-            None => carried.to_owned(),
-        };
+        let carried = before.and_then(|before| before.get(&section.heading));
+        section.text = carried.unwrap_or_default().to_owned();
     }
-    // A user's template may have none of these headings; then they are appended to it.
-    if !matched {
-        for (heading, text) in &sections {
-            summary.set(heading, text.as_str());
+    let mut is_filled = vec![false; summary.sections.len()];
+    for (name, text) in &sections {
+        let found = find_heading(&summary, name, &is_filled);
+        match found {
+            Some(index) => {
+                is_filled[index] = true;
+                summary.sections[index].text.clone_from(text);
+            }
+            None if text.is_empty() => {}
+            None => summary.set(name, text.as_str()),
         }
     }
     if let Some(earlier) = &builder.earlier {
@@ -73,12 +84,39 @@ pub fn render_summary(
     for section in &mut summary.sections {
         section.text = demote_headings(&section.text);
     }
-    limit_sections(&summary, limits, file)
+    limit_sections(&summary, limits, rest)
+}
+
+/// Finds the heading for a section: its own name, or a free heading that means the same.
+fn find_heading(summary: &Summary, name: &str, is_filled: &[bool]) -> Option<usize> {
+    let headings = || {
+        summary
+            .sections
+            .iter()
+            .map(|section| section.heading.trim())
+    };
+    let own = headings().position(|heading| heading.eq_ignore_ascii_case(name));
+    if own.is_some() {
+        return own;
+    }
+    let (_, words) = HEADING_WORDS.iter().find(|(known, _)| *known == name)?;
+    let is_taken = |heading: &str| {
+        let mut known = HEADING_WORDS.iter().map(|(known, _)| known);
+        known.any(|known| known.eq_ignore_ascii_case(heading))
+    };
+    let means_same = |heading: &str| {
+        let heading = heading.to_lowercase();
+        let mut parts = heading.split(|c: char| !c.is_alphanumeric());
+        parts.any(|part| words.iter().any(|word| part.starts_with(word)))
+    };
+    let mut free = headings().zip(is_filled).enumerate();
+    free.find(|(_, (heading, is_filled))| !**is_filled && !is_taken(heading) && means_same(heading))
+        .map(|(index, _)| index)
 }
 
 /// Cuts the sections to the limits. Unlike [`Summary::truncate_to`] it keeps the hints and counts
 /// their tokens.
-fn limit_sections(summary: &Summary, limits: &SummaryLimits, file: &str) -> Summary {
+fn limit_sections(summary: &Summary, limits: &SummaryLimits, rest: &str) -> Summary {
     let hint = |section: &SummarySection| {
         section
             .hint
@@ -90,7 +128,7 @@ fn limit_sections(summary: &Summary, limits: &SummaryLimits, file: &str) -> Summ
         section: limits.section,
         whole: Tokens(limits.whole.0.saturating_sub(hints)),
     };
-    let mut cut = summary.truncate_to(&limits, file);
+    let mut cut = summary.truncate_to(&limits, rest);
     for (section, whole) in cut.sections.iter_mut().zip(&summary.sections) {
         section.hint.clone_from(&whole.hint);
     }
@@ -117,8 +155,20 @@ fn demote_headings(text: &str) -> String {
 }
 
 fn title_section(builder: &SummaryBuilder, title: Option<&str>) -> String {
-    let first = title.or(builder.first.as_deref()).unwrap_or_default();
-    one_line(first, TITLE_CHARS_MAX)
+    let prompts = || {
+        builder
+            .first
+            .iter()
+            .chain(&builder.requests)
+            .map(String::as_str)
+    };
+    let is_telling = |text: &&str| text.split_whitespace().count() >= TITLE_WORDS_MIN;
+    // Some agents call a session by its last prompt.
+    let is_prompt = |title: &str| prompts().any(|prompt| prompt.starts_with(title));
+    let named = title.filter(|title| is_telling(title) || !is_prompt(title));
+    let text = named.or_else(|| prompts().find(is_telling));
+    let text = text.or_else(|| prompts().next()).unwrap_or_default();
+    one_line(text, TITLE_CHARS_MAX)
 }
 
 /// Returns the state of the work: the last request, the work done since, the last answer, open
@@ -266,7 +316,33 @@ fn environment_section(builder: &SummaryBuilder) -> String {
     if let Some(branch) = &builder.branch {
         text += &format!("Branch: {branch}\n");
     }
+    let documents = builder
+        .files
+        .iter()
+        .rev()
+        .filter(|file| is_document(&file.path));
+    let documents: Vec<_> = documents.map(|file| file.path.as_str()).collect();
+    if !documents.is_empty() {
+        text += "\nWhat describes the system, the latest first:\n";
+        text += &bullet_list(documents.into_iter().map(str::to_owned));
+    }
     text
+}
+
+/// Says whether a file documents or configures a project.
+fn is_document(path: &str) -> bool {
+    #[rustfmt::skip]
+    const MANIFESTS: &[&str] = &[
+        "cargo.toml", "package.json", "pyproject.toml", "go.mod", "makefile", "dockerfile",
+        "docker-compose.yml", "pom.xml", "build.gradle", "tsconfig.json", "justfile",
+    ];
+    let name = path
+        .rsplit(['/', '\\'])
+        .next()
+        .unwrap_or(path)
+        .to_lowercase();
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    MANIFESTS.contains(&name.as_str()) || matches!(ending, "md" | "rst" | "adoc")
 }
 
 fn learnings_section(builder: &SummaryBuilder) -> String {

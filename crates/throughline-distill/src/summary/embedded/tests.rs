@@ -156,7 +156,7 @@ fn a_prompt_with_headings_makes_no_section() {
 }
 
 #[test]
-fn a_template_of_ones_own_is_filled_where_it_is_known() {
+fn a_template_of_ones_own_is_filled_whatever_its_headings() {
     let fold = fold(&records(&told()));
     let render = |template: &str, before: Option<&Summary>| {
         let template = Template(Summary::parse(template));
@@ -170,15 +170,43 @@ fn a_template_of_ones_own_is_filled_where_it_is_known() {
         )
     };
     let own = render("# Title\n_t_\n# Who cares\n_people_\n", None);
-    assert_eq!(
-        own.to_string(),
-        "# Title\n_t_\nSorting\n\n# Who cares\n_people_\n"
+    assert!(
+        own.to_string()
+            .starts_with("# Title\n_t_\nSorting\n\n# Who cares\n_people_\n\n# Current state\n")
     );
+    assert!(
+        own.get("Task")
+            .is_some_and(|task| task.contains("use tabs"))
+    );
+    let own = render("# The goal\n# What was done\n# Next steps\n", None);
+    assert!(own.get("The goal").unwrap().contains("use tabs"));
+    assert!(
+        own.get("What was done")
+            .unwrap()
+            .starts_with("3. Now the docs")
+    );
+    assert!(own.get("Next steps").unwrap().contains("No result yet"));
+    assert_eq!((own.get("Task"), own.get("Worklog")), (None, None));
     let before = Summary::parse("# Who cares\neverybody");
     let own = render("# Title\n# Who cares\n", Some(&before));
     assert_eq!(own.get("Who cares"), Some("everybody"));
     let foreign = render("# Ziel\n", None);
-    assert_eq!(foreign.sections.len(), 11);
+    assert!(foreign.sections.len() > 9 && foreign.sections[0].text.is_empty());
+}
+
+#[test]
+fn the_title_says_what_the_session_is_about() {
+    let title = |text: &str, title: Option<&str>| {
+        let fold = fold(&records(&transcript(text)));
+        let (template, limits) = (Template::default(), SummaryLimits::default());
+        let summary = render_summary(&fold, title, &template, None, &limits, FILE);
+        summary.get("Title").unwrap().to_owned()
+    };
+    let asked = "u hi\na hello\nu Sort the list by name.\na yes\nu go on";
+    assert_eq!(title(asked, None), "Sort the list by name.");
+    assert_eq!(title(asked, Some("go on")), "Sort the list by name.");
+    assert_eq!(title(asked, Some("Sorting")), "Sorting");
+    assert_eq!(title("u hi\na hello", None), "hi");
 }
 
 #[test]

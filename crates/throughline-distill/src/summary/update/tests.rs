@@ -122,14 +122,19 @@ fn it_comes_when_it_is_due_and_covers_what_was_said() {
             .is_none()
     );
     world.tell("u result #1 ~10\na use #2 ~2");
-    assert_eq!(world.renew(), 1);
-    // The last call is open, so the cut must be before it.
-    assert_eq!(world.notes().last, Some(MessageId::new("3")));
-    world.tell("u result #2 ~4990\na use #3 ~20");
-    assert_eq!(world.renew(), 1, "in the middle of something");
+    assert_eq!(world.renew(), 0, "a call is open");
+    world.tell("u result #2");
+    assert_eq!(world.renew(), 0, "in the middle of something");
+    world.tell("a done\nu more ~4990");
+    assert_eq!(world.renew(), 0, "a prompt waits for its answer");
+    world.tell("a yes");
+    assert_eq!(world.renew(), 1, "at a pause");
+    assert_eq!(world.notes().last, Some(MessageId::new("8")));
+    world.tell("u again ~4990\na use #3 ~20");
+    assert_eq!(world.renew(), 1, "a call is open");
     world.tell("u result #3\na done");
     assert_eq!(world.renew(), 2, "at a pause");
-    assert_eq!(world.notes().last, Some(MessageId::new("8")));
+    assert_eq!(world.notes().last, Some(MessageId::new("12")));
     assert_eq!(world.renew(), 2, "nothing new");
     for place in 10..21 {
         world.tell(&format!(
@@ -137,6 +142,16 @@ fn it_comes_when_it_is_due_and_covers_what_was_said() {
         ));
     }
     assert_eq!(world.renew(), 3, "enough calls");
+    let events = world.store.events(&store::EventFilter {
+        limit: 100,
+        ..store::EventFilter::default()
+    });
+    let events = events.unwrap();
+    let names: Vec<_> = events.iter().map(|event| event.name.as_str()).collect();
+    let (due, done) = ("threshold.exceeded", "extraction.finished");
+    assert_eq!(names, [due, done, due, done, due, done]);
+    assert_eq!(events[3].figures["version"], 2);
+    assert_eq!(events[3].figures["new_tokens"], 5_000);
 }
 
 #[cfg(unix)]

@@ -1,0 +1,236 @@
+//! Names the problems that the output of a failed command reports.
+//!
+//! A command fails for several reasons at once, so [`diagnostics`] returns a set. Each line is
+//! tried against a table of small [`Reader`]s, one per form of message, each with its own
+//! examples. Lines that only say that something failed ([`wrappers`]) name nothing. If no reader
+//! knows a line, the most informative line itself becomes the name.
+
+mod build_tools;
+mod native;
+mod python;
+mod rust;
+mod systems;
+mod web;
+mod wrappers;
+
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, OnceLock};
+
+use memory::fingerprint::normalized_line;
+use regex::{Captures, Regex, bytes};
+
+use self::wrappers::{is_wrapper, reports_error};
+
+/// A failed command has at most this many names.
+const NAMES_MAX: usize = 32;
+/// The number of bytes that are read at either end of an output.
+const SCANNED_BYTES: usize = 16 << 10;
+/// The rest of a longer line does not help to name the problem.
+const LINE_BYTES_MAX: usize = 600;
+/// A message that becomes part of a name is cut after this many words.
+const NAME_WORDS_MAX: usize = 14;
+/// The prefix of names that no reader produced.
+pub const UNREAD: &str = "other/";
+
+/// Recognizes one form of message.
+struct Reader {
+    pattern: &'static str,
+    /// The name, with `$1` for a captured word and `$msg` for a captured message in its
+    /// normalized form.
+    name: &'static str,
+    /// Lines with the names they must get.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the tests run the examples"))]
+    examples: &'static [(&'static str, &'static str)],
+}
+
+/// Returns a reader.
+const fn reader(
+    pattern: &'static str,
+    name: &'static str,
+    examples: &'static [(&'static str, &'static str)],
+) -> Reader {
+    Reader {
+        pattern,
+        name,
+        examples,
+    }
+}
+
+/// The readers by priority: the first that knows a line names it.
+const TABLES: &[&[Reader]] = &[
+    rust::READERS,
+    web::READERS,
+    python::READERS,
+    native::READERS,
+    build_tools::READERS,
+    systems::READERS,
+    python::EXCEPTIONS,
+];
+
+/// All readers as one automaton, and each of them once a line has needed it.
+struct CompiledReaders {
+    set: bytes::RegexSet,
+    readers: Vec<(&'static Reader, OnceLock<Option<Regex>>)>,
+}
+
+/// The automaton is built as it is needed, up to this size. A smaller one would be thrown away and
+/// built again for each output.
+const AUTOMATON_BYTES_MAX: usize = 16 << 20;
+
+static READERS: LazyLock<CompiledReaders> = LazyLock::new(|| {
+    let all = || TABLES.iter().copied().flatten();
+    // Messages of programs are ASCII where it matters, and ASCII classes keep the automaton small.
+    let set = bytes::RegexSetBuilder::new(all().map(|reader| reader.pattern))
+        .unicode(false)
+        .dfa_size_limit(AUTOMATON_BYTES_MAX)
+        .build();
+    CompiledReaders {
+        set: set.unwrap_or_default(),
+        readers: all().map(|reader| (reader, OnceLock::new())).collect(),
+    }
+});
+
+/// A named problem with the line that reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub name: String,
+    pub line: String,
+}
+
+/// Returns the problems that the output of a failed command reports, in the order of their names.
+pub fn diagnostics(output: &str) -> Vec<Diagnostic> {
+    let text = both_ends(output);
+    let lines: Vec<String> = text.lines().map(plain_line).collect();
+    let mut found: BTreeMap<String, Diagnostic> = BTreeMap::new();
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        let Some(diagnostic) = read_line(line) else {
+            continue;
+        };
+        if found.len() >= NAMES_MAX {
+            break;
+        }
+        found.entry(diagnostic.name.clone()).or_insert(diagnostic);
+    }
+    if found.is_empty() {
+        return unread_line(&lines).into_iter().collect();
+    }
+    found.into_values().collect()
+}
+
+fn read_line(line: &str) -> Option<Diagnostic> {
+    let mut matching = READERS.set.matches(line.as_bytes()).into_iter();
+    matching.find_map(|at| {
+        let (reader, regex) = READERS.readers.get(at)?;
+        let regex = regex.get_or_init(|| Regex::new(reader.pattern).ok());
+        let captures = regex.as_ref()?.captures(line)?;
+        Some(Diagnostic {
+            name: expand_name(reader.name, &captures),
+            line: line.to_owned(),
+        })
+    })
+}
+
+/// Fills the template of a name. A captured word loses what differs from place to place.
+fn expand_name(template: &str, captures: &Captures<'_>) -> String {
+    let mut name = template.to_owned();
+    if let Some(message) = captures.name("msg") {
+        name = name.replace("$msg", &short_message(message.as_str()));
+    }
+    if let Some(path) = captures.name("path") {
+        name = name.replace("$path", &relative_path(path.as_str()));
+    }
+    for at in (1..captures.len()).rev() {
+        if let Some(word) = captures.get(at) {
+            name = name.replace(&format!("${at}"), word.as_str());
+        }
+    }
+    name
+}
+
+/// Returns the words of a message that do not depend on place and time.
+fn short_message(message: &str) -> String {
+    let normal = normalized_line(message);
+    let words: Vec<_> = normal.split(' ').take(NAME_WORDS_MAX).collect();
+    words.join(" ")
+}
+
+/// Returns a path without the folders above the checkout, as far as they can be recognized.
+fn relative_path(path: &str) -> String {
+    let path = path.trim_matches(|c: char| "'\"`:,.".contains(c) && c != '.');
+    let absolute = path.starts_with('/') || path.starts_with('~');
+    if !absolute {
+        return path.strip_prefix("./").unwrap_or(path).to_owned();
+    }
+    // The folders of an absolute path differ from machine to machine; its end names the file.
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    parts[parts.len().saturating_sub(2)..].join("/")
+}
+
+/// Returns the most informative line that no reader knows, as a name.
+fn unread_line(lines: &[String]) -> Option<Diagnostic> {
+    let line = lines
+        .iter()
+        .find(|line| reports_error(line) && !is_wrapper(line))?;
+    let message = short_message(line);
+    let words = message.split(' ').filter(|word| !word.starts_with('<'));
+    // A line of placeholders and one word would join unrelated problems.
+    (words.filter(|word| word.len() > 2).count() >= 3).then(|| Diagnostic {
+        name: format!("{UNREAD}{message}"),
+        line: line.clone(),
+    })
+}
+
+fn both_ends(text: &str) -> String {
+    if text.len() <= 2 * SCANNED_BYTES {
+        return text.to_owned();
+    }
+    let head = &text[..text.floor_char_boundary(SCANNED_BYTES)];
+    let tail = &text[text.ceil_char_boundary(text.len() - SCANNED_BYTES)..];
+    format!("{head}\n{tail}")
+}
+
+/// Returns a line without terminal escapes, the prefix of a task runner, and outer white space.
+fn plain_line(line: &str) -> String {
+    static NOISE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(concat!(
+            r"\x1b\[[0-9;?]*[A-Za-z]|^\s*\[[\w:./@-]{1,30}\] |^<tool_use_error>|",
+            r"</tool_use_error>$|^[\w@/-]+:(?:build|check|dev|lint|test|type)[\w:-]*: +",
+        ))
+        .ok()
+    });
+    let cut = &line[..line.floor_char_boundary(LINE_BYTES_MAX)];
+    let plain = NOISE
+        .as_ref()
+        .map_or(cut.into(), |noise| noise.replace_all(cut, ""));
+    plain.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reader_names_its_examples() {
+        let mut wrong = Vec::new();
+        assert_eq!(
+            READERS.set.len(),
+            READERS.readers.len(),
+            "a pattern is not valid"
+        );
+        for reader in TABLES.iter().copied().flatten() {
+            assert!(Regex::new(reader.pattern).is_ok(), "{}", reader.pattern);
+            assert!(
+                !reader.examples.is_empty(),
+                "{} has no example",
+                reader.name
+            );
+            for (line, name) in reader.examples {
+                let names: Vec<_> = diagnostics(line).into_iter().map(|d| d.name).collect();
+                if names != [*name] {
+                    wrong.push(format!("{line}: {names:?}, not {name}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}

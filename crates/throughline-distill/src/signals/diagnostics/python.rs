@@ -1,0 +1,121 @@
+//! Readers for Python: linters, type checkers, test runners, exceptions, installers.
+
+use super::{Reader, reader};
+
+pub(super) const READERS: &[Reader] = &[
+    reader(
+        r"^\S+\.pyi?:\d+:\d+: [CRWEF]\d{4}: .*\(([a-z-]+)\)$",
+        "pylint/$1",
+        &[(
+            "src/a.py:1:0: C0114: Missing module docstring (missing-module-docstring)",
+            "pylint/missing-module-docstring",
+        )],
+    ),
+    reader(
+        r"^\S+\.(?:pyi?|ipynb):(?:cell \d+:)?\d+:\d+: ([A-Z]{1,4}\d{3,4})\b",
+        "ruff/$1",
+        &[
+            (
+                "src/a.py:3:8: F401 [*] `os` imported but unused",
+                "ruff/F401",
+            ),
+            (
+                "./a.py:10:80: E501 line too long (92 > 79 characters)",
+                "ruff/E501",
+            ),
+        ],
+    ),
+    reader(
+        r"^([A-Z]{1,4}\d{3,4}) (?:\[\*\] )?[A-Z`]",
+        "ruff/$1",
+        &[("F401 [*] `os` imported but unused", "ruff/F401")],
+    ),
+    reader(
+        r"^\S+\.pyi?:\d+(?::\d+)?: error: .*\[([a-z-]+)\]$",
+        "mypy/$1",
+        &[(
+            "src/a.py:3: error: Argument 1 to \"f\" has incompatible type  [arg-type]",
+            "mypy/arg-type",
+        )],
+    ),
+    reader(
+        r"- error: .*\((report\w+)\)$",
+        "pyright/$1",
+        &[(
+            "  /a/b.py:3:5 - error: \"x\" is not a known attribute (reportAttributeAccessIssue)",
+            "pyright/reportAttributeAccessIssue",
+        )],
+    ),
+    reader(
+        r"^would reformat |^Would reformat: ",
+        "python-format/unformatted",
+        &[("would reformat src/a.py", "python-format/unformatted")],
+    ),
+    reader(
+        r"No module named '?([\w-]+)",
+        "python/no-module $1",
+        &[
+            (
+                "ModuleNotFoundError: No module named 'yaml'",
+                "python/no-module yaml",
+            ),
+            (
+                "/usr/bin/python3: No module named pytest",
+                "python/no-module pytest",
+            ),
+        ],
+    ),
+    reader(
+        r"^(?:FAILED|ERROR) \S+\.py\S* - ([A-Za-z_][\w.]*)",
+        "pytest/$1",
+        &[(
+            "FAILED tests/test_a.py::test_x - AssertionError: assert 1 == 2",
+            "pytest/AssertionError",
+        )],
+    ),
+    reader(
+        r"^(?:FAILED|ERROR) \S+\.py(?:::\S+)?$|^(?:FAIL|ERROR): test\w* \(",
+        "pytest/failed",
+        &[("FAILED tests/test_a.py::test_x", "pytest/failed")],
+    ),
+    reader(
+        r"^E\s{3,}([A-Za-z_]\w*(?:Error|Exception))\b",
+        "pytest/$1",
+        &[(
+            "E       AssertionError: assert 1 == 2",
+            "pytest/AssertionError",
+        )],
+    ),
+    reader(
+        r"externally-managed-environment",
+        "pip/externally-managed",
+        &[(
+            "error: externally-managed-environment",
+            "pip/externally-managed",
+        )],
+    ),
+    reader(
+        r"No matching distribution found for ([\w.-]+)|No solution found when resolving",
+        "pip/no-solution",
+        &[(
+            "ERROR: No matching distribution found for foo",
+            "pip/no-solution",
+        )],
+    ),
+];
+
+/// Any other exception. These readers come last, because the message often says more.
+pub(super) const EXCEPTIONS: &[Reader] = &[reader(
+    r"^([A-Za-z_][\w.]*(?:Error|Exception|Interrupt))(?::|$)",
+    "exception/$1",
+    &[
+        (
+            "ValueError: invalid literal for int()",
+            "exception/ValueError",
+        ),
+        (
+            "django.core.exceptions.ImproperlyConfigured.MyError: x",
+            "exception/django.core.exceptions.ImproperlyConfigured.MyError",
+        ),
+    ],
+)];

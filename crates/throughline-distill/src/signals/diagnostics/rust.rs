@@ -1,0 +1,105 @@
+//! Readers for Rust: rustc, clippy, cargo, rustfmt, tests.
+
+use super::{Reader, reader};
+
+pub(super) const READERS: &[Reader] = &[
+    reader(
+        r"clippy::([a-z_]+)",
+        "clippy/$1",
+        &[
+            (
+                "   = note: `#[warn(clippy::needless_return)]` on by default",
+                "clippy/needless_return",
+            ),
+            (
+                "  = note: `-D clippy::redundant_clone` implied by `-D warnings`",
+                "clippy/redundant_clone",
+            ),
+        ],
+    ),
+    reader(
+        r"rust-clippy/[\w.-]+/index\.html#([a-z_]+)",
+        "clippy/$1",
+        &[(
+            concat!(
+                "  = help: for further information visit ",
+                "https://rust-lang.github.io/rust-clippy/rust-1.95.0/index.html#too_many_ar",
+                "guments",
+            ),
+            "clippy/too_many_arguments",
+        )],
+    ),
+    reader(
+        r"^\s*error\[(E\d{4})\]",
+        "rustc/$1",
+        &[("error[E0308]: mismatched types", "rustc/E0308")],
+    ),
+    reader(
+        r"`(?:#\[(?:warn|deny|forbid)\(|-[DF] )([a-z][a-z_-]+)(?:\)\])?`",
+        "rustc-lint/$1",
+        &[
+            (
+                "   = note: `#[deny(unused_must_use)]` on by default",
+                "rustc-lint/unused_must_use",
+            ),
+            (
+                "   = note: `-D unused-imports` implied by `-D warnings`",
+                "rustc-lint/unused-imports",
+            ),
+        ],
+    ),
+    reader(
+        r"^error: linking with `[^`]+` failed",
+        "rustc/linking",
+        &[(
+            "error: linking with `cc` failed: exit status: 1",
+            "rustc/linking",
+        )],
+    ),
+    reader(
+        r"^test .+ \.\.\. FAILED$",
+        "cargo-test/failed",
+        &[("test tests::it_adds ... FAILED", "cargo-test/failed")],
+    ),
+    reader(
+        r"^thread '.*' (?:\(\d+\) )?panicked at",
+        "cargo-test/panic",
+        &[(
+            "thread 'main' panicked at src/main.rs:4:5:",
+            "cargo-test/panic",
+        )],
+    ),
+    reader(
+        r"^Diff in .+:\d+:?$|^Diff in .+ at line \d+",
+        "rustfmt/unformatted",
+        &[("Diff in /home/a/b/src/lib.rs:12:", "rustfmt/unformatted")],
+    ),
+    reader(
+        concat!(
+            r"^error: (?P<msg>no matching package named|failed to select a version|failed ",
+            r"to (?:load|parse|read|get) [a-z ]+|no such command|package ID specification|",
+            r"no (?:bin|example|test|bench) target|the lock file|cannot update the lock ",
+            r"file|no default toolchain|toolchain .* is not installed|couldn't load source)",
+        ),
+        "cargo/$msg",
+        &[
+            (
+                "error: no matching package named `foo` found",
+                "cargo/no matching package named",
+            ),
+            ("error: no such command: `nextest`", "cargo/no such command"),
+            (
+                "error: failed to parse manifest at `/a/Cargo.toml`",
+                "cargo/failed to parse manifest at",
+            ),
+        ],
+    ),
+    reader(
+        r"Blocking waiting for file lock",
+        "cargo/waiting for the lock",
+        &[(
+            "    Blocking waiting for file lock on build directory",
+            "cargo/waiting for the lock",
+        )],
+    ),
+];

@@ -1,0 +1,202 @@
+//! Readers for JavaScript and TypeScript: tsc, linters, test runners, Node, package managers.
+
+use super::{Reader, reader};
+
+pub(super) const READERS: &[Reader] = &[
+    reader(
+        r"\berror TS(\d{3,6}):",
+        "tsc/TS$1",
+        &[
+            (
+                "src/a.ts(12,5): error TS2345: Argument of type 'x' is not assignable.",
+                "tsc/TS2345",
+            ),
+            ("src/a.ts:12:5 - error TS1005: ';' expected.", "tsc/TS1005"),
+        ],
+    ),
+    reader(
+        r"^\s+\d+:\d+\s+(?:error|✖)\s+.*\s{2,}(@?[a-z][\w-]*(?:/[\w-]+)*)$",
+        "eslint/$1",
+        &[
+            (
+                "  12:7  error  'x' is assigned a value but never used  no-unused-vars",
+                "eslint/no-unused-vars",
+            ),
+            (
+                "   3:1   error  Unexpected any  @typescript-eslint/no-explicit-any",
+                "eslint/@typescript-eslint/no-explicit-any",
+            ),
+        ],
+    ),
+    reader(
+        r"\blint/[a-z]+/([A-Za-z]+)",
+        "biome/$1",
+        &[(
+            "src/a.ts:3:7 lint/style/useConst  FIXABLE  ━━━━━━━━━━━",
+            "biome/useConst",
+        )],
+    ),
+    reader(
+        r"Formatter would have printed|^\S+ format ━",
+        "biome/unformatted",
+        &[(
+            "  × Formatter would have printed the following content:",
+            "biome/unformatted",
+        )],
+    ),
+    reader(
+        r"Import statements could be sorted|assist/source/organizeImports|organizeImports ━",
+        "biome/organizeImports",
+        &[(
+            "  × Import statements could be sorted:",
+            "biome/organizeImports",
+        )],
+    ),
+    reader(
+        r"Code style issues (?:found|were)|\[warn\] Code style issues",
+        "prettier/unformatted",
+        &[(
+            "[warn] Code style issues found in 2 files. Run Prettier with --write to fix.",
+            "prettier/unformatted",
+        )],
+    ),
+    reader(
+        r"\b(MD\d{3})(?:/[a-z-]+)?\b",
+        "markdownlint/$1",
+        &[
+            (
+                concat!(
+                    "docs/a.md:12 error MD040/fenced-code-language Fenced code blocks ",
+                    "should have a language",
+                ),
+                "markdownlint/MD040",
+            ),
+            (
+                "README.md:3:81 MD013/line-length Line length",
+                "markdownlint/MD013",
+            ),
+        ],
+    ),
+    reader(
+        r"Timeout of \d+ ?ms exceeded|Exceeded timeout of \d+ ?ms|Test timed out in \d+ ?ms",
+        "js-test/timeout",
+        &[(
+            "     Error: Timeout of 2000ms exceeded. For async tests and hooks",
+            "js-test/timeout",
+        )],
+    ),
+    reader(
+        r"^\s*TimeoutError: ([\w.]+): Timeout",
+        "playwright/timeout $1",
+        &[(
+            "TimeoutError: locator.click: Timeout 5000ms exceeded.",
+            "playwright/timeout locator.click",
+        )],
+    ),
+    reader(
+        concat!(
+            r"^\s*(?:AssertionError|expect\(.*\)\.)|^\s+(?:✕|✗) |",
+            r"^\(fail\) |^\s+\d+\) .*:$|^not ok \d+",
+        ),
+        "js-test/failed",
+        &[
+            (
+                "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:",
+                "js-test/failed",
+            ),
+            ("  ✕ adds two numbers (3 ms)", "js-test/failed"),
+            ("(fail) sums > adds [1.2ms]", "js-test/failed"),
+        ],
+    ),
+    reader(
+        r"Cannot find (?:module|package) '(@?[\w-][\w./-]*)'",
+        "node/module-not-found $1",
+        &[(
+            "Error: Cannot find module 'yaml'",
+            "node/module-not-found yaml",
+        )],
+    ),
+    reader(
+        r"Cannot find module '[./]",
+        "node/module-not-found (a local file)",
+        &[(
+            "Error: Cannot find module './build/a.js'",
+            "node/module-not-found (a local file)",
+        )],
+    ),
+    reader(
+        r"\bError \[(ERR_[A-Z_]+)\]",
+        "node/$1",
+        &[(
+            "Error [ERR_PACKAGE_PATH_NOT_EXPORTED]: Package subpath './x' is not defined",
+            "node/ERR_PACKAGE_PATH_NOT_EXPORTED",
+        )],
+    ),
+    reader(
+        r"getaddrinfo (?:ENOTFOUND|EAI_AGAIN)",
+        "net/unknown-host",
+        &[(
+            "Error: getaddrinfo ENOTFOUND registry.example.com",
+            "net/unknown-host",
+        )],
+    ),
+    reader(
+        concat!(
+            r"^\s*(?:Uncaught )?(?:Error: )?\b(EACCES|EADDRINUSE|ECONNREFUSED|ECONNRESET|",
+            r"EEXIST|EISDIR|EMFILE|ENOSPC|ENOTDIR|ENOTEMPTY|EPERM|EPIPE|ETIMEDOUT)\b",
+        ),
+        "node/$1",
+        &[("Error: EACCES: permission denied, open '/x'", "node/EACCES")],
+    ),
+    reader(
+        r"^(?:npm ERR!|npm error) code (E\w+)",
+        "npm/$1",
+        &[
+            ("npm ERR! code ERESOLVE", "npm/ERESOLVE"),
+            ("npm error code E404", "npm/E404"),
+        ],
+    ),
+    reader(
+        r#"(?:[Mm]issing script:?|Script not found|Command) "([\w:.-]+)"(?: not found)?"#,
+        "npm/missing-script $1",
+        &[
+            (
+                "npm error Missing script: \"lint\"",
+                "npm/missing-script lint",
+            ),
+            (
+                "error: Script not found \"typecheck\"",
+                "npm/missing-script typecheck",
+            ),
+        ],
+    ),
+    reader(
+        r"\b(ERR_PNPM_[A-Z_]+)",
+        "pnpm/$1",
+        &[(
+            " ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with \"frozen-lockfile\"",
+            "pnpm/ERR_PNPM_OUTDATED_LOCKFILE",
+        )],
+    ),
+    reader(
+        r"\b(YN\d{4})\b",
+        "yarn/$1",
+        &[(
+            "➤ YN0028: │ The lockfile would have been modified by this install",
+            "yarn/YN0028",
+        )],
+    ),
+    reader(
+        r"^\s*(?:Uncaught )?((?:Syntax|Type|Reference|Range)Error): ",
+        "js-error/$1",
+        &[(
+            "TypeError: Cannot read properties of undefined (reading 'x')",
+            "js-error/TypeError",
+        )],
+    ),
+    reader(
+        r"^(?:✘|x) \[ERROR\] (?P<msg>.+)|^ERROR in (?P<msg2>.+)|Module not found: Error",
+        "bundler/failed",
+        &[("✘ [ERROR] Could not resolve \"./x\"", "bundler/failed")],
+    ),
+];
