@@ -161,7 +161,7 @@ fn corpus_record(row: CorpusRow, session: SessionId, at: Option<Timestamp>) -> R
         content: row.text,
         tags: Vec::new(),
         metadata: speaker
-            .map(|name| ("speaker".to_owned(), name))
+            .map(|name| ("speaker".to_owned(), name.into()))
             .into_iter()
             .collect(),
         trust,

@@ -4,7 +4,8 @@
 //! Corpora and questions are JSON Lines files. [`corpus`] reads them and writes their rows to a
 //! real store, redactor and index included. [`report`] asks the questions of each folder and prints
 //! tables of the [`measures`]; [`prompts`] sends prompts through the function that hooks call. With
-//! `--stdio`, [`stdio`] answers an external harness line by line instead.
+//! `--stdio`, [`stdio`] answers an external harness line by line instead. [`layers`] replays the
+//! touches of real sessions through the memory layers.
 
 #![warn(unreachable_pub, let_underscore_drop)]
 #![warn(
@@ -14,6 +15,7 @@
 )]
 
 mod corpus;
+mod layers;
 mod measures;
 mod prompts;
 mod report;
@@ -23,7 +25,7 @@ use std::io::{BufReader, Write, stderr, stdin, stdout};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 use store::Store;
 
@@ -35,7 +37,11 @@ use crate::corpus::EvalStore;
 /// like. The corpora are stored below the home folder, which must not hold a store yet.
 #[derive(Debug, Parser)]
 #[command(name = "throughline-eval", version)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 struct Cli {
+    #[command(subcommand)]
+    command: Option<EvalCommand>,
+
     /// Folders with a corpus and its questions
     #[arg(value_name = "DIR", required_unless_present = "stdio")]
     folders: Vec<PathBuf>,
@@ -45,30 +51,49 @@ struct Cli {
     stdio: bool,
 
     /// Create the stores in this folder
-    #[arg(long, value_name = "DIR", env = "THROUGHLINE_HOME")]
-    home: PathBuf,
+    #[arg(long, value_name = "DIR", env = "THROUGHLINE_HOME", required = true)]
+    home: Option<PathBuf>,
 
     /// Use this time instead of the current one
     #[arg(long, value_name = "TIME", env = "THROUGHLINE_NOW")]
     now: Option<Timestamp>,
 }
 
+#[derive(Debug, Subcommand)]
+enum EvalCommand {
+    /// Replay the touches of real sessions through the memory layers
+    Layers {
+        /// Sessions with their events, one a line
+        #[arg(value_name = "REFS.jsonl.gz")]
+        refs: PathBuf,
+
+        /// Print JSON instead of a table
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
-    if Store::database_path(&cli.home).exists() {
+    if let Some(EvalCommand::Layers { refs, json }) = &cli.command {
+        let report = layers::run(refs, *json)?;
+        return writeln!(stdout().lock(), "{report}").context("cannot print the report");
+    }
+    let home = cli.home.context("--home is missing")?;
+    if Store::database_path(&home).exists() {
         anyhow::bail!(
             "{} already holds a store, which would distort the results; use an empty folder",
-            cli.home.display()
+            home.display()
         );
     }
     #[expect(clippy::disallowed_methods, reason = "a program reads the clock once")]
     let now = cli.now.unwrap_or_else(Timestamp::now);
     if cli.stdio {
-        let mut eval_store = EvalStore::open(&cli.home)?;
+        let mut eval_store = EvalStore::open(&home)?;
         let mut input = BufReader::new(stdin().lock());
         return stdio::serve(&mut eval_store, &mut input, &mut stdout().lock(), now);
     }
-    let report = report::run(&cli.folders, &cli.home, now)?;
+    let report = report::run(&cli.folders, &home, now)?;
     write!(stdout().lock(), "{report}").context("cannot print the report")
 }
 

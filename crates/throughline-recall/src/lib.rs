@@ -8,6 +8,8 @@
 //! [`recall()`] is what a hook calls for a prompt. [`inject`] searches, decides of each fact and
 //! record whether it may be shown, and fits the rest into a [`Budget`].
 //!
+//! [`seed`] predicts the files that a session will need, and [`replay`] measures how well.
+//!
 //! [`questions`] answers `blame`, `how` and `fix`.
 //!
 //! This crate contains no SQL: rows come from the store with their attributes. It writes nothing
@@ -29,9 +31,11 @@ pub(crate) mod gate;
 pub(crate) mod inject;
 pub(crate) mod query;
 pub mod questions;
+pub mod replay;
 pub(crate) mod retrieve;
 pub(crate) mod score;
 mod search;
+pub mod seed;
 
 pub use crate::gate::{CONFIDENCE_MIN, GateFeatures};
 pub use crate::inject::filter::{ConsideredItem, ItemDecision, RejectReason};

@@ -8,7 +8,7 @@ use store::{CandidateRow, Hit, Lookup, MatchLevel, Result, Store};
 
 use crate::gate::GateFeatures;
 use crate::query::spelling::correct_spelling;
-use crate::query::{ParsedQuestion, RecallQuery};
+use crate::query::{ParsedQuestion, QuestionTerm, RecallQuery};
 use crate::retrieve::turns::RowPosition;
 use crate::retrieve::{CandidateSet, TermSet, find_candidates};
 use crate::score::answers::{self, AnsweredQuestion};
@@ -108,7 +108,12 @@ fn is_sensitive(row: &CandidateRow) -> bool {
 
 /// Finds the records that a query is about. Any text is a valid query.
 pub fn search(store: &Store, query: &RecallQuery, now: Timestamp) -> Result<RankedHits> {
-    let mut question = ParsedQuestion::parse(&query.query.text, now);
+    let parse = if query.typing {
+        ParsedQuestion::parse_typing
+    } else {
+        ParsedQuestion::parse
+    };
+    let mut question = parse(&query.query.text, now);
     if question.terms.is_empty() {
         return Ok(RankedHits::empty(MatchLevel::NoWords));
     }
@@ -159,7 +164,9 @@ fn rank_candidates(
     candidates: &CandidateSet,
     is_corrected: bool,
 ) -> Result<RankedHits> {
-    let mut reader = PassageReader::new(question, EmbeddingTable::load());
+    // Words that mean the same cost as much as all else; a word that is being typed has no meaning.
+    let embeddings = EmbeddingTable::load().filter(|_| !query.typing);
+    let mut reader = PassageReader::new(question, embeddings);
     let records = reading::read_candidates(lookup, query, question, candidates, &mut reader)?;
     let home_workspace = query.home_workspace.as_deref();
     let mut ranked = score::score_records(question, candidates, records, home_workspace);
@@ -171,10 +178,12 @@ fn rank_candidates(
     } else {
         Vec::new()
     };
-    answers::promote_answers(lookup, query, question, &mut reader, &mut ranked)?;
+    if !query.typing {
+        answers::promote_answers(lookup, query, question, &mut reader, &mut ranked)?;
+    }
     let confidence = best_confidence(&ranked);
     let terms = question.terms.iter();
-    let words: Vec<String> = terms.map(|term| term.folded.clone()).collect();
+    let words: Vec<String> = terms.map(QuestionTerm::highlight).collect();
     let hits: Vec<_> = ranked
         .into_iter()
         .take(query.query.limit)

@@ -47,6 +47,40 @@ fn ask(text: &str) -> RankedHits {
     search(&store, &explained(text), now()).unwrap()
 }
 
+#[test]
+fn a_record_is_found_at_every_letter() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    said(&store, TALK, None);
+    for text in [
+        "migrations", "decided migrations", "parse_config_file fail", "Windows",
+    ] {
+        for end in 1..=text.len() {
+            let query = RecallQuery {
+                typing: true,
+                ..RecallQuery::from(&text[..end])
+            };
+            let found = search(&store, &query, now()).unwrap();
+            let wanted = |content: &str| content.contains("fail") || content.contains("decided");
+            assert!(
+                found.hits.iter().any(|hit| wanted(&hit.text)),
+                "{}",
+                &text[..end]
+            );
+            assert!(found.rung <= MatchLevel::Forms, "{}", &text[..end]);
+        }
+    }
+    let query = |typing| RecallQuery {
+        typing,
+        ..RecallQuery::from("migr")
+    };
+    assert!(search(&store, &query(false), now()).unwrap().rung > MatchLevel::Forms);
+    let found = search(&store, &query(true), now()).unwrap();
+    let snippet = &found.hits[0].hit.snippet;
+    let marked = &snippet.text[snippet.matches[0].clone()];
+    assert_eq!(marked, "migr");
+}
+
 fn explained(text: &str) -> RecallQuery {
     RecallQuery {
         explain: true,
@@ -81,7 +115,7 @@ fn said(store: &Store, talk: &[(RecordKind, &str)], tool: Option<&str>) -> Vec<R
         call: None,
         content: (*text).to_owned(),
         tags: Vec::new(),
-        metadata: std::collections::BTreeMap::new(),
+        metadata: Default::default(),
         trust: Trust::Model,
         context: memory::RecordEnvironment::default(),
     };

@@ -95,6 +95,9 @@ pub struct RecallQuery {
     pub explain: bool,
     /// Fills [`RankedHits::sessions`](crate::RankedHits::sessions).
     pub rank_sessions: bool,
+    /// The query is still being typed: its last word is the beginning of a word, and fewer texts
+    /// are read.
+    pub typing: bool,
 }
 
 impl From<&str> for RecallQuery {
@@ -158,6 +161,30 @@ impl QuestionTerm {
         }
     }
 
+    /// Returns whether a folded word is the one that was typed, or begins with it.
+    pub(crate) fn is_exactly(&self, folded: &str) -> bool {
+        self.folded == folded || (self.is_prefix && folded.starts_with(&self.folded))
+    }
+
+    /// Returns the word as snippets mark it.
+    pub(crate) fn highlight(&self) -> String {
+        let star = if self.is_prefix { "*" } else { "" };
+        format!("{}{star}", self.folded)
+    }
+
+    /// Returns the terms of the index that the term stands for, as a pattern of the store's lookup.
+    pub(crate) fn pattern(&self) -> String {
+        if !self.is_prefix {
+            return self.term.clone();
+        }
+        let mut pattern = format!("{}*", self.folded);
+        for stem in unfinished_stems(&self.folded) {
+            pattern.push(' ');
+            pattern += &stem;
+        }
+        pattern
+    }
+
     /// Returns the term as an expression of the full-text index.
     pub(crate) fn match_expression(&self) -> String {
         let quoted = store::search::quote_term(&self.term);
@@ -169,9 +196,48 @@ impl QuestionTerm {
     }
 }
 
+/// Endings that the stemmer removes. While one of them is typed, the text is longer than the stem
+/// in the index: `migratio` would not find `migrat`.
+const ENDINGS: &[&str] = &[
+    "able", "al", "ance", "ation", "ational", "ative", "ator", "ed", "ence", "ement", "ent", "er",
+    "es", "ible", "ical", "ies", "ing", "ion", "ism", "ity", "ive", "iveness", "ization", "ize",
+    "ly", "ment", "ness", "ous", "s", "y",
+];
+/// Shorter stems have too many words.
+const UNFINISHED_STEM_BYTES_MIN: usize = 3;
+
+/// Returns the stems, other than the beginnings that a prefix finds, of words that begin with
+/// `typed`.
+fn unfinished_stems(typed: &str) -> Vec<String> {
+    let mut stems = Vec::new();
+    let mut add = |word: &str| {
+        let stem = terms::stem::stem(word);
+        let is_new = !stem.starts_with(typed) && !stems.iter().any(|known| *known == stem);
+        if stem.len() >= UNFINISHED_STEM_BYTES_MIN && is_new {
+            stems.push(stem.into_owned());
+        }
+    };
+    add(typed);
+    for ending in ENDINGS {
+        let begun = (1..ending.len()).rev();
+        for cut in begun.filter(|cut| typed.ends_with(&ending[..*cut])) {
+            add(&format!("{typed}{}", &ending[cut..]));
+        }
+    }
+    stems
+}
+
 impl ParsedQuestion {
     pub(crate) fn parse(text: &str, now: Timestamp) -> Self {
-        let words = QueryWords::parse(text);
+        Self::from_words(text, QueryWords::parse(text), now)
+    }
+
+    /// Parses a query whose last word is being typed.
+    pub(crate) fn parse_typing(text: &str, now: Timestamp) -> Self {
+        Self::from_words(text, QueryWords::parse_typing(text), now)
+    }
+
+    fn from_words(text: &str, words: QueryWords, now: Timestamp) -> Self {
         let mut terms: Vec<QuestionTerm> = Vec::new();
         let mut required_phrases = Vec::new();
         for word in &words.required {
@@ -343,11 +409,36 @@ mod tests {
     }
 
     #[test]
+    fn a_word_is_found_while_its_ending_is_typed() {
+        let pattern = |text: &str| {
+            let question = ParsedQuestion::parse_typing(text, Timestamp::UNIX_EPOCH);
+            question.terms.last().map(QuestionTerm::pattern).unwrap()
+        };
+        assert_eq!(pattern("r"), "r*");
+        assert_eq!(pattern("run the "), "run");
+        for (typed, stem) in [
+            ("migrati", "migrat"),
+            ("migration", "migrat"),
+            ("runni", "run"),
+            ("happines", "happi"),
+        ] {
+            let pattern = pattern(typed);
+            let mut alternatives = pattern.split(' ');
+            assert_eq!(alternatives.next(), Some(format!("{typed}*").as_str()));
+            assert!(
+                alternatives.any(|found| found == stem),
+                "{typed}: {pattern}"
+            );
+        }
+    }
+
+    #[test]
     fn parsing_never_panics() {
         for text in [
-            "", "\0\0", "\"", "-", "*", "'; DROP TABLE records; --", "🎉 שלום", "NEAR(a b)",
+            "", "\0\0", "\"", "-", "*", "'; DROP TABLE records; --", "🎉 שלום", "NEAR(a b)", "a é",
         ] {
             ParsedQuestion::parse(text, Timestamp::UNIX_EPOCH);
+            ParsedQuestion::parse_typing(text, Timestamp::UNIX_EPOCH);
         }
     }
 }

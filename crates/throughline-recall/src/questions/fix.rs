@@ -87,6 +87,11 @@ pub fn fix(
             Some(call) => command_of(store, call)?,
             None => None,
         };
+        if call.as_ref().is_some_and(is_file_reader)
+            || command.as_deref().is_some_and(command::only_prints_files)
+        {
+            continue;
+        }
         if let Some(command) = &command
             && let Some(way) = find_resolution(store, &step, command)?
             && !ways
@@ -146,6 +151,20 @@ fn matching_line(output: &str, print: &str) -> Option<String> {
         .filter(|(share, _)| *share >= LIKENESS_MIN && !wanted.is_empty())
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, line)| line.trim().to_owned())
+}
+
+/// Says whether a call is one of a tool that shows files: an error in its result is a line of a
+/// file.
+fn is_file_reader(call: &SessionStep) -> bool {
+    let tool = call
+        .tool
+        .as_deref()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    [
+        "read", "grep", "glob", "view", "read_file", "search_file_content", "rg",
+    ]
+    .contains(&tool.as_str())
 }
 
 fn command_of(store: &Store, call: &SessionStep) -> store::Result<Option<String>> {

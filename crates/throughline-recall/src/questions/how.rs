@@ -41,8 +41,8 @@ pub struct CommandRun {
     pub succeeded: Option<bool>,
 }
 
-/// Returns the commands that contain all of these words: those that succeeded first, then the
-/// latest.
+/// Returns the commands that contain all of these words: those that run the first word as a program
+/// before those that mention it, those that succeeded first, then the latest.
 pub fn how(
     store: &Store,
     words: &str,
@@ -77,7 +77,8 @@ pub fn how(
         let Some(line) = command::parse_call(&record.content) else {
             continue;
         };
-        let line = command::strip_setup(&line).to_owned();
+        // A file that a command writes may contain the words without anything being run.
+        let line = command::without_here_documents(command::strip_setup(&line));
         let lower = line.to_lowercase();
         if !wanted.iter().all(|word| lower.contains(word.as_str())) {
             continue;
@@ -105,7 +106,12 @@ pub fn how(
     }
     let mut ways: Vec<_> = ways.into_values().collect();
     ways.sort_by(|a, b| {
-        let rank = |way: &CommandHistory| (way.succeeded > 0, way.last.at);
+        let rank = |way: &CommandHistory| {
+            let is_run = wanted
+                .first()
+                .is_some_and(|program| command::runs_program(&way.command, program));
+            (is_run, way.succeeded > 0, way.last.at)
+        };
         rank(b).cmp(&rank(a)).then(a.command.cmp(&b.command))
     });
     ways.truncate(limit);
@@ -118,7 +124,7 @@ fn add_run(
     run: CommandRun,
     failure: Option<String>,
 ) {
-    let shown: String = line.chars().take(COMMAND_CHARS_MAX).collect();
+    let shown = cut_at_word(&line);
     let way = ways.entry(line).or_insert_with(|| CommandHistory {
         command: shown,
         succeeded: 0,
@@ -137,6 +143,16 @@ fn add_run(
         way.last = run;
     }
     way.failure = failure.or(way.failure.take());
+}
+
+/// Returns the beginning of a long command, up to the end of a word.
+fn cut_at_word(command: &str) -> String {
+    let Some((end, _)) = command.char_indices().nth(COMMAND_CHARS_MAX) else {
+        return command.to_owned();
+    };
+    let head = &command[..end];
+    let end = head.rfind(char::is_whitespace).unwrap_or(end);
+    format!("{} …", head[..end].trim_end())
 }
 
 /// Returns the line of an output that names the error.

@@ -104,9 +104,7 @@ impl<'a, 'c> TermLookup<'a, 'c> {
     }
 
     fn rows_with_term(&self, term: &QuestionTerm) -> Result<TermRows> {
-        if !term.is_prefix
-            && let Some(rows) = self.postings(&[&term.term], TERM_ROWS_MAX)?
-        {
+        if let Some(rows) = self.postings(&[&term.pattern()], TERM_ROWS_MAX)? {
             return Ok(rows);
         }
         let rows = self.match_rows(term.match_expression(), TERM_ROWS_MAX)?;
@@ -130,11 +128,10 @@ impl<'a, 'c> TermLookup<'a, 'c> {
         let terms = self.question.terms.iter().enumerate();
         let topical: Vec<_> = terms.filter(|(_, term)| term.is_topical()).collect();
         let set = topical.iter().fold(0, |set, (at, _)| set | 1 << at);
-        if topical.iter().all(|(_, term)| !term.is_prefix) {
-            let stems: Vec<&str> = topical.iter().map(|(_, term)| term.term.as_str()).collect();
-            if let Some(rows) = self.postings(&stems, ALL_TERMS_ROWS_MAX)? {
-                return Ok((rows.rows, set));
-            }
+        let patterns: Vec<String> = topical.iter().map(|(_, term)| term.pattern()).collect();
+        let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+        if let Some(rows) = self.postings(&patterns, ALL_TERMS_ROWS_MAX)? {
+            return Ok((rows.rows, set));
         }
         let all: Vec<_> = topical
             .iter()
@@ -165,12 +162,12 @@ impl<'a, 'c> TermLookup<'a, 'c> {
         if others.is_empty() {
             return Ok(Vec::new());
         }
-        let has_prefix = term.is_prefix || others.iter().any(|other| other.is_prefix);
-        if let Some(scoped) = self.scoped_rows.as_ref().filter(|_| !has_prefix) {
-            let stems: Vec<&str> = others.iter().map(|other| other.term.as_str()).collect();
+        if let Some(scoped) = &self.scoped_rows {
+            let patterns: Vec<String> = others.iter().map(|other| other.pattern()).collect();
+            let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
             let rows = self
                 .lookup
-                .rows_with_term_and_any(scoped, &term.term, &stems)?;
+                .rows_with_term_and_any(scoped, &term.pattern(), &patterns)?;
             if let Some(rows) = rows {
                 return Ok(rows);
             }

@@ -212,11 +212,7 @@ impl<'q> PassageReader<'q> {
     /// Looks a word up and returns its index in the vocabulary.
     fn add_to_vocabulary(&mut self, folded: &str, hash: u64) -> usize {
         let stem = terms::stem::stem(folded);
-        let fits = |term: &QuestionTerm| {
-            term.term == stem
-                || term.folded == folded
-                || (term.is_prefix && stem.starts_with(&term.term))
-        };
+        let fits = |term: &QuestionTerm| term.term == stem || term.is_exactly(folded);
         let term = self.question.terms.iter().position(fits);
         let pieces = match &self.embeddings {
             Some(embeddings) if terms::is_content(folded) => embeddings.split_word(folded),
@@ -224,7 +220,7 @@ impl<'q> PassageReader<'q> {
         };
         let at = self.vocabulary.len();
         self.vocabulary.push(VocabularyEntry {
-            is_exact: term.is_some_and(|term| self.question.terms[term].folded == folded),
+            is_exact: term.is_some_and(|term| self.question.terms[term].is_exactly(folded)),
             is_time: TIME_WORDS.binary_search(&folded).is_ok()
                 || (folded.len() == 4 && (folded.starts_with("20") || folded.starts_with("19"))),
             is_number: NUMBER_WORDS.contains(&folded)

@@ -13,6 +13,8 @@ use crate::retrieve::{Candidate, CandidateSet, TermSet, term_indices};
 
 /// Candidates whose texts are read.
 const READ_MAX: usize = 200;
+/// The same while a query is being typed, when each key waits for its results.
+const TYPING_READ_MAX: usize = 40;
 /// Prompts that hold this share of the query's weight may be repetitions of one prompt, of which
 /// only a few are read.
 const REPEATED_SHARE: f64 = 0.6;
@@ -26,7 +28,12 @@ pub(crate) fn read_candidates(
     candidates: &CandidateSet,
     reader: &mut PassageReader<'_>,
 ) -> Result<Vec<ScoredRecord>> {
-    let read_max = query.read_max.unwrap_or(READ_MAX).max(query.query.limit);
+    let read_max = if query.typing {
+        TYPING_READ_MAX
+    } else {
+        query.read_max.unwrap_or(READ_MAX)
+    };
+    let read_max = read_max.max(query.query.limit);
     let mut order = limit_repeated_prompts(candidates, read_max);
     let best: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
     let prompts = candidates.preference_prompts.iter();
