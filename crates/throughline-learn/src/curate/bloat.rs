@@ -1,0 +1,60 @@
+//! Finds text that already says the same.
+
+use serde::Serialize;
+
+use crate::similarity::{jaccard, shingles};
+
+/// Text this similar is a duplicate.
+const DUPLICATE: f64 = 0.8;
+/// Text this similar is shown beside the guidance.
+const SIMILAR: f64 = 0.5;
+
+/// A text to compare with: a catalog entry, or a file without our blocks.
+#[derive(Clone, Debug)]
+pub struct BloatText {
+    pub source: String,
+    pub text: String,
+}
+
+/// A text that already says the same, or nearly.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BloatFinding {
+    pub source: String,
+    pub similarity: f64,
+    /// It is a duplicate, so the guidance must not be added.
+    pub duplicate: bool,
+    pub text: String,
+}
+
+/// Returns the texts that are similar to the guidance, the most similar first. The reason after
+/// "because" does not count: its figures differ.
+pub fn find_bloat(guidance: &str, texts: &[BloatText]) -> Vec<BloatFinding> {
+    let wanted = shingles(without_reason(guidance));
+    let mut found: Vec<BloatFinding> = texts
+        .iter()
+        .flat_map(|text| {
+            let parts = text
+                .text
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty());
+            parts.map(move |part| (text, part))
+        })
+        .filter_map(|(text, part)| {
+            let similarity = jaccard(&wanted, &shingles(without_reason(part)));
+            (similarity >= SIMILAR).then(|| BloatFinding {
+                source: text.source.clone(),
+                similarity,
+                duplicate: similarity >= DUPLICATE,
+                text: part.to_owned(),
+            })
+        })
+        .collect();
+    found.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
+    found
+}
+
+fn without_reason(text: &str) -> &str {
+    let text = text.trim_start_matches(['-', '*', ' ']);
+    text.rfind(", because ").map_or(text, |at| &text[..at])
+}

@@ -1,0 +1,104 @@
+//! The stage that looks for patterns, and reading what it found.
+
+use std::fs;
+use std::path::Path;
+
+use jiff::Timestamp;
+use store::{PatternRow, SessionSignals, Store};
+
+use super::{DetectOptions, InstructionFile, PatternCandidate, detect, sound_groups};
+use crate::distribute::{load_registry, observe, registry_path, save_registry};
+
+/// The instruction files at the root of a repository.
+#[rustfmt::skip]
+pub const INSTRUCTION_FILES: &[&str] = &[
+    "CLAUDE.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", ".github/copilot-instructions.md",
+];
+/// At most this many repositories are looked at.
+const WORKSPACES_MAX: usize = 1_000;
+/// A larger file is no instruction file.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Detects patterns, and notes which of the distributed ones have become active.
+pub fn run_stage(store: &Store, now: Timestamp) -> store::Result<()> {
+    let sessions = store.session_signals(None)?;
+    detect_in(
+        store,
+        &sessions,
+        DetectOptions::default().min_frequency,
+        now,
+    )?;
+    let path = registry_path(store);
+    // A damaged registry is reported by the commands that need it; the stage leaves it alone.
+    if let Ok(mut registry) = load_registry(&path)
+        && !registry.patterns.is_empty()
+    {
+        observe(&mut registry, &sound_groups(&sessions), now);
+        save_registry(&path, &registry).ok();
+    }
+    Ok(())
+}
+
+/// Detects patterns in all sessions of the store, stores and returns them.
+pub fn detect_patterns(
+    store: &Store,
+    min_frequency: u64,
+    now: Timestamp,
+) -> store::Result<Vec<PatternCandidate>> {
+    detect_in(store, &store.session_signals(None)?, min_frequency, now)
+}
+
+fn detect_in(
+    store: &Store,
+    sessions: &[SessionSignals],
+    min_frequency: u64,
+    now: Timestamp,
+) -> store::Result<Vec<PatternCandidate>> {
+    let options = DetectOptions {
+        min_frequency,
+        instruction_files: instruction_files(store)?,
+    };
+    let candidates = detect(sessions, &options);
+    let rows = candidates.iter().map(|candidate| PatternRow {
+        id: candidate.id.clone(),
+        kind: candidate.kind.name().to_owned(),
+        name: candidate.name.clone(),
+        data: serde_json::to_string(candidate).unwrap_or_default(),
+        sessions: candidate.session_ids.clone(),
+    });
+    store.put_patterns(rows.collect(), now)?;
+    Ok(candidates)
+}
+
+fn instruction_files(store: &Store) -> store::Result<Vec<InstructionFile>> {
+    let mut found = Vec::new();
+    for workspace in store.workspaces_matching("", WORKSPACES_MAX)? {
+        for file in INSTRUCTION_FILES {
+            if let Some(text) = read_instructions(&Path::new(&workspace.root).join(file)) {
+                found.push(InstructionFile {
+                    workspace: workspace.key.clone(),
+                    path: (*file).to_owned(),
+                    text,
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Reads an instruction file. One that cannot be read has nothing to compare with.
+pub fn read_instructions(path: &Path) -> Option<String> {
+    let size = fs::metadata(path).ok()?.len();
+    (size <= FILE_BYTES_MAX).then(|| fs::read_to_string(path).ok())?
+}
+
+/// Returns the candidates that the last run stored, in the order of [`detect`].
+pub fn stored_candidates(store: &Store) -> store::Result<Vec<PatternCandidate>> {
+    let rows = store.patterns()?;
+    let parsed = rows
+        .iter()
+        .filter_map(|json| serde_json::from_str(json).ok());
+    let mut candidates: Vec<PatternCandidate> = parsed.collect();
+    candidates.sort_by(super::by_importance);
+    Ok(candidates)
+}
