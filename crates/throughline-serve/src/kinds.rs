@@ -16,6 +16,8 @@ use crate::requests::search::SearchContent;
 
 /// The name of the hit type that stands for facts.
 const FACT: &str = "fact";
+/// The name of the hit type that stands for records of any type.
+const RECORD: &str = "record";
 
 /// A record type in a request or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,33 +27,49 @@ pub(crate) struct RecordTypeName(pub RecordKind);
 /// The kind of a fact in the API description. Requests carry [`FactKind`] itself.
 pub(crate) struct FactKindName;
 
-/// A hit type in a request or an answer: a record type, or `fact`.
+/// A hit type in a request or an answer: a record type, any record, or a fact. Requests may use the
+/// plurals `facts` and `records`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Cow<'_, str>", into = "&'static str")]
 pub enum HitType {
     Record(RecordKind),
+    AnyRecord,
     Fact,
 }
 
 impl HitType {
-    const fn record_kind(self) -> Option<RecordKind> {
-        match self {
-            Self::Record(kind) => Some(kind),
-            Self::Fact => None,
+    /// Returns the record types that a search with these filters is restricted to, and the items
+    /// that it has to read.
+    pub fn select(filters: &[Self]) -> (Vec<RecordKind>, SearchContent) {
+        let has_facts = filters.contains(&Self::Fact);
+        let has_records = filters.iter().any(|filter| *filter != Self::Fact);
+        let content = match (has_facts, has_records) {
+            (true, false) => SearchContent::Facts,
+            (false, true) => SearchContent::Records,
+            (true, true) | (false, false) => SearchContent::All,
+        };
+        if filters.contains(&Self::AnyRecord) {
+            return (Vec::new(), content);
         }
+        let kinds = filters.iter().filter_map(|filter| match filter {
+            Self::Record(kind) => Some(*kind),
+            Self::AnyRecord | Self::Fact => None,
+        });
+        (kinds.collect(), content)
     }
 
-    /// Returns the record types that a search with this filter is restricted to.
-    pub(crate) fn record_kinds(filter: Option<Self>) -> Vec<RecordKind> {
-        filter.and_then(Self::record_kind).into_iter().collect()
-    }
-
-    /// Returns the items that a search with this filter has to read.
-    pub(crate) const fn content(filter: Option<Self>) -> SearchContent {
-        match filter {
-            None => SearchContent::All,
-            Some(Self::Record(_)) => SearchContent::Records,
-            Some(Self::Fact) => SearchContent::Facts,
+    /// Parses a hit type on the command line or in a request.
+    pub fn from_name(name: &str) -> Result<Self, String> {
+        match name {
+            FACT | "facts" => Ok(Self::Fact),
+            RECORD | "records" => Ok(Self::AnyRecord),
+            _ => RecordKind::from_name(name)
+                .map(Self::Record)
+                .ok_or_else(|| {
+                    let known: Vec<_> = hit_type_names().collect();
+                    let known = known.join(", ");
+                    format!("unknown type {name:?}; known types are {known}")
+                }),
         }
     }
 }
@@ -60,23 +78,17 @@ impl TryFrom<Cow<'_, str>> for HitType {
     type Error = String;
 
     fn try_from(name: Cow<'_, str>) -> Result<Self, String> {
-        if name == FACT {
-            return Ok(Self::Fact);
-        }
-        let kind = RecordKind::ALL.iter().find(|kind| kind.name() == name);
-        kind.copied().map(Self::Record).ok_or_else(|| {
-            let known: Vec<_> = hit_type_names().collect();
-            format!(
-                "unknown type {name:?}; known types are {}",
-                known.join(", ")
-            )
-        })
+        Self::from_name(&name)
     }
 }
 
 impl From<HitType> for &'static str {
     fn from(kind: HitType) -> Self {
-        kind.record_kind().map_or(FACT, RecordKind::name)
+        match kind {
+            HitType::Record(kind) => kind.name(),
+            HitType::AnyRecord => RECORD,
+            HitType::Fact => FACT,
+        }
     }
 }
 
@@ -85,7 +97,12 @@ fn record_type_names() -> impl Iterator<Item = &'static str> {
 }
 
 fn hit_type_names() -> impl Iterator<Item = &'static str> {
-    record_type_names().chain([FACT])
+    record_type_names().chain([FACT, RECORD])
+}
+
+/// The names in the schema of a request; an answer has no plurals.
+fn requested_type_names() -> impl Iterator<Item = &'static str> {
+    hit_type_names().chain(["facts", "records"])
 }
 
 impl JsonSchema for HitType {
@@ -98,7 +115,7 @@ impl JsonSchema for HitType {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<_> = hit_type_names().collect();
+        let names: Vec<_> = requested_type_names().collect();
         json_schema!({"type": "string", "enum": names})
     }
 }
@@ -117,7 +134,9 @@ impl ToSchema for RecordTypeName {
 
 impl PartialSchema for HitType {
     fn schema() -> RefOr<ApiSchema> {
-        enum_schema("A type of record, or facts", hit_type_names())
+        // An empty parameter counts as not given.
+        let names = requested_type_names().chain([""]);
+        enum_schema("Facts, records, or a type of record", names)
     }
 }
 
@@ -150,7 +169,9 @@ mod tests {
             let kind: HitType = serde_json::from_value(name.into()).unwrap();
             assert_eq!(serde_json::to_value(kind).unwrap(), name);
         }
-        let refused = serde_json::from_str::<HitType>("\"facts\"").unwrap_err();
+        assert_eq!(HitType::from_name("facts"), Ok(HitType::Fact));
+        assert_eq!(HitType::from_name("records"), Ok(HitType::AnyRecord));
+        let refused = serde_json::from_str::<HitType>("\"notes\"").unwrap_err();
         assert!(
             refused.to_string().contains("known types are prompt"),
             "{refused}"

@@ -34,4 +34,7 @@ mod settings;
 pub mod stages;
 
 pub use crate::context::{ClockFn, ServeContext};
-pub use crate::settings::{InjectionSettings, McpPermission, McpSettings, ServeSettings};
+pub use crate::kinds::HitType;
+pub use crate::settings::{
+    CompactionSettings, InjectionSettings, McpPermission, McpSettings, ServeSettings,
+};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use memory::Workspace;
+use distill::compact::CompactionLimits;
+use memory::{Tokens, Workspace};
 use serde::{Deserialize, Serialize};
 
 use crate::models::ModelProvider;
@@ -17,10 +18,11 @@ pub struct ServeSettings {
     pub related_workspaces: BTreeMap<String, Vec<String>>,
     pub scope: capture::CaptureScope,
     pub mcp: McpSettings,
-    /// `None` switches compaction off.
-    pub compaction: Option<distill::compact::CompactionLimits>,
+    pub compaction: CompactionSettings,
     /// `None` switches running summaries off.
     pub summary: Option<distill::summary::SummarySettings>,
+    /// The model may state facts.
+    pub extract_facts_with_model: bool,
     /// `None` where no model is configured.
     pub model_provider: Option<Arc<dyn ModelProvider>>,
 }
@@ -33,6 +35,29 @@ impl ServeSettings {
         related.map_or(&[], Vec::as_slice)
     }
 }
+
+/// How conversations are compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompactionSettings {
+    pub limits: CompactionLimits,
+    /// Whether the running summary is used. A full compaction is always possible.
+    pub uses_summary: bool,
+    /// The size from which a conversation is due for an automatic compaction; `None` means never.
+    pub auto_tokens: Option<Tokens>,
+}
+
+impl Default for CompactionSettings {
+    fn default() -> Self {
+        Self {
+            limits: CompactionLimits::default(),
+            uses_summary: true,
+            auto_tokens: Some(AUTO_TOKENS),
+        }
+    }
+}
+
+/// Four fifths of a context window of 200,000 tokens.
+const AUTO_TOKENS: Tokens = Tokens(160_000);
 
 /// What agents may write over MCP. Reading is always allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +90,8 @@ pub struct InjectionSettings {
     pub enabled: bool,
     /// Workspaces without injection, each given as a part of its key or folder.
     pub disabled_workspaces: Vec<String>,
+    /// Tell the user what was injected, in agents that can show a message.
+    pub notices: bool,
     pub recall: recall::RecallConfig,
 }
 
@@ -74,6 +101,7 @@ impl Default for InjectionSettings {
             disabled_by_environment: false,
             enabled: true,
             disabled_workspaces: Vec::new(),
+            notices: true,
             recall: recall::RecallConfig::default(),
         }
     }

@@ -12,16 +12,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use capture::{Sources, SweepControl};
+use capture::{Sources, SweepControl, SweepReport};
+use distill::checkpoint;
 use distill::digest::{DigestOptions, DigestReport, digest_pending};
 use distill::model::ModelSession;
 use distill::model_facts;
 use distill::summary::{self, SummaryAuthor, SummaryError, SummaryReport, SummarySettings};
 use jiff::{SignedDuration, Timestamp};
-use memory::{Flavor, Prices, SessionId};
-use store::Store;
+use memory::{Flavor, Prices, SessionId, Tokens};
+use serde_json::{Value, json};
 use store::maintenance::MaintenanceReport;
 use store::retention::{RetentionPolicy, RetentionReport};
+use store::{EventName, Store};
 
 use crate::models::{self, ModelProvider, ModelRequest};
 
@@ -37,6 +39,8 @@ pub struct StageSettings {
     pub extract_facts_with_model: bool,
     /// How summaries are written; `None` if they are switched off.
     pub summary: Option<SummarySettings>,
+    /// The size from which a conversation is due for compaction; `None` means never.
+    pub auto_tokens: Option<Tokens>,
     /// Gives access to the configured model, if there is one.
     pub model_provider: Option<Arc<dyn ModelProvider>>,
     pub policy: RetentionPolicy,
@@ -56,12 +60,18 @@ pub enum Stage {
     RefreshSummary(SessionId),
     /// Write all summaries that are due.
     Summaries,
-    /// Score past injections, and extract facts from sessions that have ended.
+    /// Make the checkpoints of sessions that have changed.
+    Checkpoints,
+    /// Extract the facts of a session that may have ended.
+    SessionFacts(SessionId),
+    /// Score past injections, and extract facts from sessions that have become quiet.
     Facts,
     /// Ask the model for the facts of sessions that have ended.
     ModelFacts,
     /// Write the digests that are due, then evict what the retention policy does not keep.
     Retention,
+    /// Detect what recurs across sessions, and which patterns are active.
+    Patterns,
     /// Run the store's own periodic tasks.
     Maintenance,
 }
@@ -90,19 +100,71 @@ pub fn run(stage: &Stage, context: &StageContext<'_>) -> store::Result<()> {
         Stage::ReadLogs { flavor, log } => {
             let discovery = sources.discover_agent(*flavor, log.as_deref());
             let control = SweepControl::new(stop);
-            capture::sweep_discovered(store, sources, &discovery, &control, now).map(drop)
+            let sweep = capture::sweep_discovered(store, sources, &discovery, &control, now)?;
+            record_sweep(store, &sweep, now);
+            Ok(())
         }
         Stage::SummarizeSession(session) => write_session_summary(context, session, |summary| {
             summary::write_summary(store, session, summary, SummaryAuthor::Embedded, now).map(drop)
         }),
-        Stage::RefreshSummary(session) => write_session_summary(context, session, |summary| {
-            summary::refresh_summary(store, session, summary, now).map(drop)
-        }),
+        Stage::RefreshSummary(session) => {
+            report_due_compaction(store, settings, session, now)?;
+            write_session_summary(context, session, |summary| {
+                summary::refresh_summary(store, session, summary, now).map(drop)
+            })
+        }
         Stage::Summaries => update_due_summaries(store, settings, stop, now).map(drop),
+        Stage::SessionFacts(session) if settings.extract_facts => {
+            distill::facts::extract_ended_session(store, session, now).map(drop)
+        }
+        Stage::SessionFacts(_) => Ok(()),
+        Stage::Checkpoints => {
+            let stopped = || stop.load(Ordering::Relaxed);
+            checkpoint::write_pending_checkpoints(store, &stopped, now).map(drop)
+        }
         Stage::Facts => extract_facts(store, settings, stop, now).map(drop),
         Stage::ModelFacts => extract_facts_with_model(store, settings, stop, now).map(drop),
         Stage::Retention => digest_and_evict(store, settings, stop, now).map(drop),
+        Stage::Patterns => learn::detect::run_stage(store, now),
         Stage::Maintenance => run_maintenance(store, settings, stop, now).map(drop),
+    }
+}
+
+/// Records that the conversation of a session has reached the size at which it should be compacted.
+fn report_due_compaction(
+    store: &Store,
+    settings: &StageSettings,
+    session: &SessionId,
+    now: Timestamp,
+) -> store::Result<()> {
+    let last = store.last_requests(session, 1)?.pop();
+    let (Some(threshold), Some(last)) = (settings.auto_tokens, last) else {
+        return Ok(());
+    };
+    if last.tokens < threshold.0 {
+        return Ok(());
+    }
+    let sizes = json!({"of": "conversation", "tokens": last.tokens, "threshold": threshold});
+    let sizes = sizes.as_object().cloned().unwrap_or_default();
+    store.record_event(now, EventName::ThresholdExceeded, Some(session), sizes)
+}
+
+/// Adds a sweep that stored something to the event log.
+pub fn record_sweep(store: &Store, sweep: &SweepReport, now: Timestamp) {
+    if sweep.records > 0 || sweep.no_longer_in_source > 0 {
+        let figures = json!({
+            "logs": sweep.ingested, "records": sweep.records, "read_bytes": sweep.read_bytes,
+            "no_longer_in_source": sweep.no_longer_in_source, "failed": sweep.failed,
+        });
+        record_event(store, EventName::SweepFinished, &figures, now);
+    }
+}
+
+/// Adds an event to the log. The work itself is done, so a failure is only reported.
+fn record_event(store: &Store, name: EventName, figures: &Value, now: Timestamp) {
+    let figures = figures.as_object().cloned().unwrap_or_default();
+    if let Err(error) = store.record_event(now, name, None, figures) {
+        tracing::warn!(%error, name = name.as_str(), "event not recorded");
     }
 }
 
@@ -168,7 +230,15 @@ pub fn extract_facts_with_model(
     let report = with_configured_model(store, stages, "facts", stop, |model| {
         model_facts::stage::extract_pending_model_facts(store, model, now, &stopped)
     });
-    report.transpose()
+    let report = report.transpose()?;
+    if let Some(found) = report.as_ref().filter(|report| report.sessions > 0) {
+        let figures = json!({
+            "sessions": found.sessions, "facts": found.facts, "repeated": found.repeated,
+            "by_model": found.facts + found.repeated,
+        });
+        record_event(store, EventName::FactsExtracted, &figures, now);
+    }
+    Ok(report)
 }
 
 /// Runs `work` with the configured model. Returns `None` if there is none, or it is unavailable.
@@ -207,9 +277,15 @@ pub fn extract_facts(
     if !stages.extract_facts {
         return Ok(None);
     }
-    Ok(Some(distill::facts::extract_pending_facts(
-        store, now, &stopped,
-    )?))
+    let found = distill::facts::extract_pending_facts(store, now, &stopped)?;
+    if found.sessions > 0 {
+        let figures = json!({
+            "sessions": found.sessions, "facts": found.facts, "repeated": found.repeated,
+            "by_model": 0,
+        });
+        record_event(store, EventName::FactsExtracted, &figures, now);
+    }
+    Ok(Some(found))
 }
 
 /// Writes the digests that are due, then evicts what the retention policy does not keep.
@@ -245,6 +321,15 @@ pub fn digest_and_evict(
     } else {
         store.evict(policy, idle_after, now)?
     };
+    let evicted: usize = retained.evicted.values().sum();
+    if evicted > 0 {
+        let figures = json!({
+            "evicted_sessions": evicted,
+            "freed_bytes": retained.freed, "raw_bytes": retained.final_usage,
+            "data_loss_sessions": retained.data_loss.len(),
+        });
+        record_event(store, EventName::RetentionFinished, &figures, now);
+    }
     Ok((digested, retained))
 }
 

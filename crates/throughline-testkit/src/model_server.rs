@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::rules::wire::{anthropic_problem, chat_problem};
+
 /// What the server does with a request.
 #[derive(Clone, Debug)]
 pub enum Act {
@@ -242,6 +244,14 @@ fn complaint(got: &Got) -> Option<String> {
     let turns = body.get("messages").or(body.get("input"))?.as_array()?;
     if body["stream"] != true {
         return Some("stream: this server only streams".to_owned());
+    }
+    let problem = match got.path.as_str() {
+        "/v1/messages" => anthropic_problem(body),
+        path if path.ends_with("/chat/completions") => chat_problem(body),
+        _ => None,
+    };
+    if problem.is_some() {
+        return problem;
     }
     let mut open: Vec<String> = Vec::new();
     for turn in turns {

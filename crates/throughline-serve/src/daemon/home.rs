@@ -196,7 +196,7 @@ fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options.write(true).mode(0o600).open(path)
 }
 
-fn random_hex<const BYTES: usize>() -> io::Result<String> {
+pub(crate) fn random_hex<const BYTES: usize>() -> io::Result<String> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

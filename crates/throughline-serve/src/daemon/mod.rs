@@ -34,7 +34,7 @@ use self::wake::WakeReceiver;
 pub use self::wake::{DaemonHandle, WakeReason};
 use crate::ServeContext;
 use crate::hook::{self, FollowUp};
-use crate::http::listen::{HttpListener, serve_listener};
+use crate::http::listen::{HttpListener, bind_loopback, serve_listener};
 use crate::http::{HttpLimits, HttpState, RequestGuard, router};
 use crate::stages::{self, Stage, StageContext, StageSettings};
 
@@ -64,6 +64,7 @@ pub struct DaemonOptions {
     pub startup_files: StartupFiles,
     pub stages: StageSettings,
     pub sources: Sources,
+    pub watch: WatchOptions,
     pub limits: HttpLimits,
     /// A listening socket inherited from the service manager.
     pub inherited_socket: Option<std::os::unix::net::UnixListener>,
@@ -165,6 +166,7 @@ async fn serve_until_stopped(
     );
     let (waker, inbox) = wake::wake_channel();
     let (stopping, stopped) = watch::channel(false);
+    let (stages, sources) = (Arc::new(plan.stages), Arc::new(plan.sources));
     let gate = RequestGuard::new(token, plan.limits);
     let front = HttpState::new(
         desk.clone(),
@@ -173,6 +175,7 @@ async fn serve_until_stopped(
         stopped.clone(),
         &running.boot,
         plan.startup_files,
+        (Arc::clone(&stages), Arc::clone(&sources)),
     );
     let lanes = HookWorkers::start(&hook_socket, stores, &front, &stopped)?;
     let routes = router(&front);
@@ -183,6 +186,7 @@ async fn serve_until_stopped(
         stopped.clone(),
     ))];
     if let Some((tcp, port)) = tcp {
+        let _first = front.port.set(port);
         let tcp = HttpListener::Tcp(tcp, port);
         doors.push(tokio::spawn(serve_listener(
             tcp, routes, plan.limits, stopped,
@@ -193,12 +197,12 @@ async fn serve_until_stopped(
     ready(&running);
     let stop = Arc::new(AtomicBool::new(false));
     let signals = tokio::spawn(handle_signals(waker.clone())?);
-    let watching = watch_logs(&desk, &plan.sources, waker, &stop);
+    let watching = watch_logs(&desk, &sources, plan.watch, waker, &stop);
     let (model_stages, queued) = mpsc::channel(MODEL_STAGES_MAX);
     let work = BackgroundWorker {
         context: desk,
-        stages: Arc::new(plan.stages),
-        sources: Arc::new(plan.sources),
+        stages,
+        sources,
         home: plan.home.clone(),
         stop: Arc::clone(&stop),
         ends_when_outdated: plan.background,
@@ -284,9 +288,13 @@ async fn run_loop(
             WakeReason::FollowUpsDue => Box::new(BackgroundWorker::run_pending_follow_ups),
             WakeReason::FactsDue => Box::new(|work| {
                 work.queue_model_stage(Stage::ModelFacts);
+                work.run(&Stage::Checkpoints)?;
                 work.run(&Stage::Facts)
             }),
-            WakeReason::RetentionDue => Box::new(|work| work.run(&Stage::Retention)),
+            WakeReason::RetentionDue => Box::new(|work| {
+                work.run(&Stage::Retention)?;
+                work.run(&Stage::Patterns)
+            }),
             WakeReason::MaintenanceDue => Box::new(|work| work.run(&Stage::Maintenance)),
             WakeReason::Idle => return ExitReason::Idle,
             WakeReason::Stop => return ExitReason::Stopped,
@@ -392,6 +400,7 @@ enum DrainError {
 fn watch_logs(
     desk: &ServeContext,
     sources: &Sources,
+    options: WatchOptions,
     waker: DaemonHandle,
     stop: &Arc<AtomicBool>,
 ) -> Option<std::thread::JoinHandle<()>> {
@@ -404,7 +413,6 @@ fn watch_logs(
             }
         };
         let now = || desk.now();
-        let options = WatchOptions::default();
         let watched = capture::watch(&desk.store, &sources, options, &stop, &mut on_sweep, &now);
         if let Err(error) = watched {
             tracing::error!(%error, "stopped watching the logs");
@@ -465,25 +473,16 @@ fn listen_error(path: &Path) -> impl Fn(io::Error) -> DaemonError {
     }
 }
 
-/// Binds a port on loopback: the requested one, or any free one if it is taken.
+/// Binds a port on loopback, if one is requested.
 async fn bind_tcp(port: Option<u16>) -> Result<Option<(TcpListener, u16)>, DaemonError> {
     let Some(port) = port else {
         return Ok(None);
     };
-    let bound = match TcpListener::bind(("127.0.0.1", port)).await {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            tracing::warn!(port, "the port is in use; listening on another one");
-            TcpListener::bind(("127.0.0.1", 0)).await
-        }
-        bound => bound,
-    };
-    let at = |error: io::Error| DaemonError::Listen {
+    let bound = bind_loopback(port).await;
+    bound.map(Some).map_err(|error| DaemonError::Listen {
         place: format!("127.0.0.1:{port}"),
         error,
-    };
-    let listener = bound.map_err(at)?;
-    let port = listener.local_addr().map_err(at)?.port();
-    Ok(Some((listener, port)))
+    })
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use super::hook_workers::{HOOK_WORKERS, HookWorkers};
 use super::{StartupFiles, bind_nonblocking, home, wake};
 use crate::client::HookCall;
+use crate::hook::tests::stage_settings;
 use crate::http::listen::{HttpListener, serve_listener};
 use crate::http::{HttpLimits, HttpState, RequestGuard, router};
 use crate::{ServeContext, ServeSettings};
@@ -32,6 +33,17 @@ struct TestDaemon {
     front: HttpState,
     stopping: watch::Sender<bool>,
     lanes: Option<HookWorkers>,
+}
+
+fn no_sources() -> capture::Sources {
+    capture::Sources {
+        adapters: Vec::new(),
+        roots: Vec::new(),
+        all_roots: false,
+        scope: capture::CaptureScope::default(),
+        archive: false,
+        threads: 1,
+    }
 }
 
 impl TestDaemon {
@@ -65,6 +77,7 @@ impl TestDaemon {
             stopped.clone(),
             "boot",
             StartupFiles::default(),
+            (Arc::new(stage_settings()), Arc::new(no_sources())),
         );
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use capture::hook::{HookEvent, HookKind};
+use capture::hook::{HookEvent, HookKind, HookTurn};
 use jiff::Timestamp;
 use memory::{FactId, Flavor, MemoryItem, RecordId, SessionId, Tokens};
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,10 @@ pub enum FollowUp {
         #[serde(skip)]
         log: Option<PathBuf>,
     },
+    /// Store what the event says of its session, if the session's log cannot be read. This is text
+    /// of a session, so it is never written to a pending file.
+    #[serde(skip)]
+    Store(Box<HookTurn>),
     /// Write the summary of a session, whether it is due or not.
     Summarize(SessionId),
     /// Bring the summary of a session up to its last message, if the session is long enough.
@@ -41,7 +45,9 @@ pub enum FollowUp {
     },
     /// Write all summaries that are due.
     Renew,
-    /// Extract the facts of sessions that have ended.
+    /// Extract the facts of a session that may have ended.
+    Facts(SessionId),
+    /// Extract the facts of sessions that have become quiet.
     Distill,
 }
 
@@ -120,7 +126,8 @@ pub fn follow_ups_of(event: &HookEvent) -> Vec<FollowUp> {
         log: event.transcript.clone(),
     };
     let session = event.session.clone();
-    match event.kind {
+    let turn = HookTurn::from_event(event).map(|turn| FollowUp::Store(Box::new(turn)));
+    let more = match event.kind {
         // Without a path, all logs of the agent would be checked after every tool call.
         HookKind::ToolAfter | HookKind::SubagentStop if event.transcript.is_none() => Vec::new(),
         HookKind::ToolAfter | HookKind::SubagentStop | HookKind::PostCompact => vec![read],
@@ -128,22 +135,24 @@ pub fn follow_ups_of(event: &HookEvent) -> Vec<FollowUp> {
             .into_iter()
             .chain(session.map(FollowUp::Summarize))
             .collect(),
-        HookKind::Stop => [read]
+        // Some agents report only the end of a turn, never that of a session.
+        HookKind::Stop => [read, FollowUp::Renew]
             .into_iter()
-            .chain(session.map(FollowUp::Refresh))
-            .chain([FollowUp::Renew])
+            .chain(session.clone().map(FollowUp::Refresh))
+            .chain(session.map(FollowUp::Facts))
             .collect(),
-        HookKind::SessionEnd => [read]
+        HookKind::SessionEnd => [read, FollowUp::Renew, FollowUp::Distill]
             .into_iter()
-            .chain(session.map(FollowUp::Refresh))
-            .chain([FollowUp::Renew, FollowUp::Distill])
+            .chain(session.clone().map(FollowUp::Refresh))
+            .chain(session.map(FollowUp::Facts))
             .collect(),
         HookKind::SessionStart { .. }
         | HookKind::Prompt { .. }
         | HookKind::ToolBefore
         | HookKind::SubagentStart
         | HookKind::Other => Vec::new(),
-    }
+    };
+    turn.into_iter().chain(more).collect()
 }
 
 /// Runs follow-ups in the order in which they depend on each other: injections are recorded first,
@@ -160,7 +169,10 @@ pub fn run_follow_ups(
         if context.stop.load(Ordering::Relaxed) {
             break;
         }
-        let what = format!("{follow_up:?}");
+        let what = match &follow_up {
+            FollowUp::Store(turn) => format!("Store({})", turn.session),
+            follow_up => format!("{follow_up:?}"),
+        };
         if let Err(error) = run_follow_up(follow_up, context) {
             tracing::warn!(%error, what, "follow-up of a hook failed");
             result = result.and(Err(error));
@@ -172,10 +184,11 @@ pub fn run_follow_ups(
 fn execution_order(follow_up: &FollowUp) -> u8 {
     match follow_up {
         FollowUp::Injected(_) => 0,
-        FollowUp::Read { .. } => 1,
+        FollowUp::Read { .. } | FollowUp::Store(_) => 1,
         FollowUp::Summarize(_) | FollowUp::Refresh(_) | FollowUp::NotesGiven { .. } => 2,
         FollowUp::Renew => 3,
-        FollowUp::Distill => 4,
+        FollowUp::Facts(_) => 4,
+        FollowUp::Distill => 5,
     }
 }
 
@@ -192,10 +205,23 @@ fn run_follow_up(follow_up: FollowUp, context: &StageContext<'_>) -> store::Resu
             }
             return Ok(());
         }
+        FollowUp::Store(turn) => {
+            let StageContext {
+                store,
+                sources,
+                now,
+                ..
+            } = *context;
+            if !sources.captures(turn.flavor) || turn.has_readable_log(sources) {
+                return Ok(());
+            }
+            return capture::store_hook_turn(store, &sources.scope, &turn, now);
+        }
         FollowUp::Read { flavor, log } => Stage::ReadLogs { flavor, log },
         FollowUp::Summarize(session) => Stage::SummarizeSession(session),
         FollowUp::Refresh(session) => Stage::RefreshSummary(session),
         FollowUp::Renew => Stage::Summaries,
+        FollowUp::Facts(session) => Stage::SessionFacts(session),
         FollowUp::Distill => Stage::Facts,
     };
     stages::run(&stage, context)

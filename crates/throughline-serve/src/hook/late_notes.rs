@@ -1,9 +1,10 @@
-//! Notes for agents that accept no text right after a compaction.
+//! Answers that have to wait for a later event, because the agent accepts no text with this one.
 //!
-//! Copilot and Gemini accept text only with the next prompt, Grok and Cursor only with the next
-//! tool result. So the hook that learns of a compaction writes a small marker file for the session.
-//! The next answer that can carry text carries the notes, and the process that prints them marks
-//! the file as done.
+//! Right after a compaction, Copilot and Gemini accept text only with the next prompt, Grok and
+//! Cursor only with the next tool result. Grok does not accept text with a prompt either. So the
+//! hook that learns of the compaction or the prompt writes a small marker file for the session. The
+//! next answer that can carry text carries what is due, and the process that prints it marks the
+//! file as done.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -23,25 +24,35 @@ const SESSIONS_MAX: usize = 500;
 /// The longest content of a marker.
 const FILE_BYTES_MAX: u64 = 64;
 const NOTES_PENDING: &str = "waiting";
+const MEMORY_PENDING: &str = "prompted";
 /// A request that is smaller than this share of the previous one was sent after a compaction.
 const SHRINK_RATIO_MAX: f64 = 0.5;
 /// No agent compacts smaller conversations.
 const COMPACTED_TOKENS_MIN: u64 = 20_000;
 
-/// Records a compaction after which this agent accepts no text.
-pub(super) fn record_compaction(home: &Path, event: &HookEvent) -> io::Result<()> {
-    let is_compaction = matches!(event.kind, HookKind::PreCompact | HookKind::PostCompact);
-    let Some(session) = event.session.as_ref().filter(|_| {
-        is_compaction
-            && event.subagent.is_none()
-            && event.dialect.notes_carrier() != NotesCarrier::SessionStart
-    }) else {
+/// Records a compaction or a prompt with which this agent accepts no text.
+pub(super) fn record_unanswered(home: &Path, event: &HookEvent) -> io::Result<()> {
+    let carrier = event.dialect.notes_carrier();
+    let Some(session) = event.session.as_ref().filter(|_| event.subagent.is_none()) else {
         return Ok(());
+    };
+    let pending = match &event.kind {
+        HookKind::PreCompact | HookKind::PostCompact if carrier != NotesCarrier::SessionStart => {
+            NOTES_PENDING
+        }
+        HookKind::Prompt { automatic, .. }
+            if carrier == NotesCarrier::ToolResult
+                && !automatic
+                && !has_pending_notes(home, session) =>
+        {
+            MEMORY_PENDING
+        }
+        _ => return Ok(()),
     };
     let folder = home.join(FOLDER);
     create_private_folder(&folder)?;
     remove_oldest_marker(&folder)?;
-    write_marker(&marker_path(home, session), NOTES_PENDING)
+    write_marker(&marker_path(home, session), pending)
 }
 
 /// Returns whether an answer to this event can carry notes in this agent.
@@ -54,8 +65,18 @@ pub(super) fn can_carry_notes(event: &HookEvent) -> bool {
 }
 
 /// Returns whether a compaction was recorded whose notes have not been given yet.
-pub(super) fn has_pending_notes(home: &Path, session: &SessionId) -> bool {
+fn has_pending_notes(home: &Path, session: &SessionId) -> bool {
     read_marker(&marker_path(home, session)).as_deref() == Some(NOTES_PENDING)
+}
+
+/// Returns whether a prompt was recorded whose memory has not been given yet.
+pub(super) fn has_pending_memory(home: &Path, session: &SessionId) -> bool {
+    read_marker(&marker_path(home, session)).as_deref() == Some(MEMORY_PENDING)
+}
+
+/// Returns whether notes or memory have not been given yet.
+pub(super) fn has_pending_answer(home: &Path, session: &SessionId) -> bool {
+    has_pending_notes(home, session) || has_pending_memory(home, session)
 }
 
 /// Returns the mark of the compaction whose notes this event has to carry, if there is one.

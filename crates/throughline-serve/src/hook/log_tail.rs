@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use capture::unstored::{SessionLog, UnstoredRecords, read_unstored_records};
 use distill::summary::{SensitiveText, UnstoredTail, latest_state};
 use jiff::Timestamp;
-use memory::{Flavor, Record, SessionId};
+use memory::{Flavor, Record, RecordKind, SessionId};
 
 use super::HookContext;
+
+/// The number of stored records among which the last prompt is searched.
+const RECENT_STEPS_MAX: usize = 200;
 
 /// The records of a log that are not stored yet.
 #[derive(Debug)]
@@ -77,6 +80,26 @@ impl LogTail {
             records: &self.records,
             is_complete: self.is_complete,
         }
+    }
+
+    /// Returns the last prompt of the session.
+    pub(super) fn last_prompt(
+        &self,
+        context: &HookContext<'_>,
+        session: &SessionId,
+    ) -> store::Result<Option<String>> {
+        let unstored = self.records.iter().rev();
+        let mut prompts = unstored.filter(|record| record.kind == RecordKind::Prompt);
+        if let Some(prompt) = prompts.next() {
+            return Ok(Some(prompt.content.clone()));
+        }
+        let steps = context.store.last_steps(session, RECENT_STEPS_MAX)?;
+        let last = steps.iter().rfind(|step| step.kind == RecordKind::Prompt);
+        let record = match last {
+            Some(step) => context.store.read_record(step.id)?,
+            None => None,
+        };
+        Ok(record.map(|record| record.content))
     }
 
     /// Describes the state of the session after its last message.

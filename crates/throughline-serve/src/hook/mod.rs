@@ -11,7 +11,7 @@
 //! delivered twice. [`wire`] is the protocol between a hook's process and the daemon.
 
 mod bounded_fence;
-mod compaction;
+pub(crate) mod compaction;
 mod duplicates;
 pub mod follow_up;
 mod late_notes;
@@ -73,6 +73,7 @@ impl HookOutcome {
         Self {
             answer: HookAnswer {
                 context: Some(text),
+                notice: None,
             },
             ..Self::default()
         }
@@ -112,13 +113,13 @@ pub fn answer_event(
 }
 
 /// Returns whether an event may be answered with context. After a tool call that is the case only
-/// if notes are pending, because that path must stay short.
+/// if notes or memory are pending, because that path must stay short.
 pub fn may_add_context(home: &Path, event: &HookEvent) -> bool {
     let is_answered = match event.kind {
         HookKind::SessionStart { .. } | HookKind::Prompt { .. } | HookKind::PreCompact => true,
         HookKind::ToolAfter if late_notes::can_carry_notes(event) => {
             let session = event.session.as_ref();
-            session.is_some_and(|session| late_notes::has_pending_notes(home, session))
+            session.is_some_and(|session| late_notes::has_pending_answer(home, session))
         }
         _ => false,
     };
@@ -136,7 +137,7 @@ pub fn save_for_later_hooks(
     let Some(session) = &event.session else {
         return Ok(());
     };
-    late_notes::record_compaction(home, event)?;
+    late_notes::record_unanswered(home, event)?;
     subagents::track_subagents(home, event, now)?;
     let mut deferred = Vec::new();
     for follow_up in follow_ups {
@@ -145,6 +146,8 @@ pub fn save_for_later_hooks(
                 session,
                 compaction,
             } => late_notes::mark_notes_given(home, session, compaction)?,
+            // No text of a session is written outside the store.
+            FollowUp::Store(_) => {}
             follow_up => deferred.push(follow_up.clone()),
         }
     }
@@ -194,6 +197,7 @@ fn decide_answer(
         request: &request,
         workspace: &located,
         limit,
+        shows_notices: settings.injection.notices,
         mode,
         now,
     };
@@ -207,6 +211,7 @@ fn decide_answer(
         } => compaction::restore_after_compaction(&context),
         HookKind::SessionStart { source } => session_start::answer_session_start(&context, source),
         HookKind::PreCompact => compaction::preserve_before_compaction(&context),
+        HookKind::ToolAfter => answer_after_tool(&context),
         _ => Ok(HookOutcome::silent(HookSilence::EventNotAnswered)),
     }
 }
@@ -221,6 +226,8 @@ struct HookContext<'a> {
     request: &'a PromptRequest,
     workspace: &'a LocatedWorkspace,
     limit: ContextLimit,
+    /// Tells the user what was injected.
+    shows_notices: bool,
     mode: AnswerMode,
     now: Timestamp,
 }
@@ -253,11 +260,26 @@ impl HookContext<'_> {
             items,
         };
         let shown = PendingInjection::new(self.store, &injection);
+        let notice = notice_text(injection.items.len(), injection.tokens);
         HookOutcome {
+            answer: HookAnswer {
+                context: Some(text),
+                notice: self.shows_notices.then_some(notice),
+            },
             follow_ups: vec![FollowUp::Injected(shown)],
-            ..HookOutcome::with_context(text)
+            ..HookOutcome::default()
         }
     }
+}
+
+/// Returns the notice that tells the user what an agent was given.
+fn notice_text(items: usize, tokens: Tokens) -> String {
+    let what = match items {
+        0 => "notes".to_owned(),
+        1 => "1 item".to_owned(),
+        items => format!("{items} items"),
+    };
+    format!("Throughline: {what} from memory ({tokens} tokens)")
 }
 
 /// Answers a later event with the notes of a compacted conversation, besides what the event gets
@@ -296,6 +318,41 @@ fn answer_with_notes(context: &HookContext<'_>, compaction: String) -> store::Re
         }
     }
     Ok(notes)
+}
+
+/// Answers the first tool result after a prompt with the memory that is relevant to the prompt, in
+/// agents that accept no text with the prompt itself.
+fn answer_after_tool(context: &HookContext<'_>) -> store::Result<HookOutcome> {
+    let session = context.request.session.as_ref();
+    let Some(session) = session
+        .filter(|session| late_notes::has_pending_memory(data_folder(context.store), session))
+    else {
+        return Ok(HookOutcome::silent(HookSilence::EventNotAnswered));
+    };
+    let given = FollowUp::NotesGiven {
+        session: session.clone(),
+        compaction: String::new(),
+    };
+    let tail = log_tail::LogTail::read(
+        context,
+        session,
+        context.event.flavor,
+        context.event.transcript.as_deref(),
+    )?;
+    let request = PromptRequest {
+        prompt: tail.last_prompt(context, session)?.unwrap_or_default(),
+        ..context.request.clone()
+    };
+    let mut outcome = answer_prompt(&HookContext {
+        request: &request,
+        ..*context
+    })?;
+    if outcome.answer.context.is_none() {
+        // Pins and preferences are due in every session, whatever its prompts say.
+        outcome = session_start::answer_session_start(context, StartReason::Resumed)?;
+    }
+    outcome.follow_ups.push(given);
+    Ok(outcome)
 }
 
 fn answer_prompt(context: &HookContext<'_>) -> store::Result<HookOutcome> {
@@ -360,6 +417,7 @@ pub fn warm_up(store: &Store, settings: &ServeSettings, now: Timestamp) {
         request: &request,
         workspace: &located,
         limit: ContextLimit::default(),
+        shows_notices: false,
         mode: AnswerMode::Again,
         now,
     };
@@ -371,4 +429,4 @@ pub fn warm_up(store: &Store, settings: &ServeSettings, now: Timestamp) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

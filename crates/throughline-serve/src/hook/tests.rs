@@ -12,6 +12,8 @@ use store::NewFact;
 use super::*;
 use crate::stages::{StageContext, StageSettings};
 
+mod without_log;
+
 const SESSION: &str = "703ad6e2-1d62-41f4-9458-d210f8be4c06";
 
 struct Test {
@@ -80,8 +82,9 @@ impl Test {
     }
 }
 
-fn stage_settings() -> StageSettings {
+pub(crate) fn stage_settings() -> StageSettings {
     StageSettings {
+        auto_tokens: Some(memory::Tokens(1_000)),
         idle_after: jiff::SignedDuration::from_mins(30),
         prices: memory::Prices::default(),
         threads: 1,
@@ -203,6 +206,13 @@ fn the_summary_is_current_when_a_turn_and_a_session_end() {
     std::fs::write(&path, format!("{text}{long}")).unwrap();
     test.carry_out(test.answer(&payload("Stop")).follow_ups);
     let version = test.store.summary(&id).unwrap().unwrap().info.version;
+    let events = test.store.events(&store::EventFilter {
+        name: Some("threshold.exceeded".to_owned()),
+        limit: 10,
+        ..store::EventFilter::default()
+    });
+    let is_due = |event: &store::StoredEvent| event.figures["of"] == "conversation";
+    assert!(events.unwrap().iter().any(is_due));
     // A few words more, which make no summary due.
     for (event, request) in [("Stop", "now the docs"), ("SessionEnd", "now the tests")] {
         let text = std::fs::read_to_string(&path).unwrap();

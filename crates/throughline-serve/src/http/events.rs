@@ -7,18 +7,24 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::FeedPosition;
+use store::{EventFilter, FeedPosition, StoredEvent};
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
+use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
+use super::extract::{QueryParams, parse_limit};
 use super::problem::Problem;
 use crate::ServeContext;
+use crate::requests::AccessScope;
+use crate::requests::find::find_session;
 
 /// How often a listener reads the feed.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -28,6 +34,8 @@ const EVENTS_PER_POLL_MAX: usize = 256;
 const QUEUED_EVENTS_MAX: usize = 16;
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// The most logged events that one request may list.
+const LOGGED_EVENTS_MAX: usize = 1_000;
 
 /// Changes as they happen, as `memory_update` events. `Last-Event-ID` continues after the given
 /// event.
@@ -63,6 +71,71 @@ pub(super) async fn events(
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(alive))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EventLogParams {
+    /// Only this session
+    session_id: Option<String>,
+    /// Only events with this name, or whose name begins with it up to a dot
+    name: Option<String>,
+    /// Only events after this id
+    after: Option<i64>,
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+}
+
+/// Something that Throughline did or declined to do
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = LoggedEvent)]
+pub(super) struct EventView {
+    /// Grows with every event
+    id: i64,
+    /// In milliseconds since 1970
+    ts: i64,
+    #[schema(example = "compaction.declined.no_summary")]
+    name: String,
+    session_id: Option<String>,
+    /// Numbers, names and ids; no captured text
+    #[schema(value_type = Object)]
+    figures: serde_json::Map<String, serde_json::Value>,
+}
+
+impl From<StoredEvent> for EventView {
+    fn from(event: StoredEvent) -> Self {
+        Self {
+            id: event.id,
+            ts: event.at.as_millisecond(),
+            name: event.name,
+            session_id: event.session.map(|session| session.to_string()),
+            figures: event.figures,
+        }
+    }
+}
+
+/// The latest events of Throughline's own work, oldest first: extractions, compactions, reasons for
+/// declining, sweeps
+#[utoipa::path(get, path = "/events/log", tag = "events", params(EventLogParams),
+    responses((status = 200, body = Vec<EventView>)))]
+pub(super) async fn log(
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<EventLogParams>,
+) -> Result<Json<Vec<EventView>>, Problem> {
+    let limit = parse_limit(params.limit, 100, LOGGED_EVENTS_MAX)?;
+    let events = state.run_blocking(move |context| {
+        let session = params.session_id.as_deref();
+        let session =
+            session.map(|id| find_session(&context.store, &AccessScope::unrestricted(), id));
+        Ok(context.store.events(&EventFilter {
+            session: session.transpose()?.map(|session| session.id),
+            name: params.name,
+            after: params.after,
+            limit,
+        })?)
+    });
+    Ok(Json(events.await?.into_iter().map(Into::into).collect()))
 }
 
 /// A listener's position in the feed of records, deletions and changes.
@@ -167,8 +240,13 @@ async fn read_new_events(
                 events.push(event(
                     &at.id(&boot),
                     &json!({
-                        "change": "record", "id": record.id, "type": record.kind, "at": record.at,
-                        "session_id": record.session, "workspace": record.workspace,
+                        "change": "record",
+                        "id": record.submitted_id.unwrap_or_else(|| record.id.to_string()),
+                        "type": record.kind,
+                        "ts": record.at.map(jiff::Timestamp::as_millisecond),
+                        "at": record.at,
+                        "session_id": record.session,
+                        "workspace": record.workspace,
                     }),
                 ));
             }

@@ -2,25 +2,34 @@
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::uri::InvalidUri;
+use axum::http::{StatusCode, Uri};
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use utoipa::ToSchema;
 
 use super::problem::Problem;
 use crate::requests::RequestError;
 
-/// The query string of a URL.
+/// The query string of a URL. An empty parameter counts as not given.
 #[derive(Debug)]
 pub(super) struct QueryParams<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let read = Query::<T>::from_request_parts(parts, state).await;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let query = parts.uri.query().unwrap_or_default().split('&');
+        let given = query.filter(|pair| !pair.is_empty() && !pair.ends_with('='));
+        let given: Vec<_> = given.collect();
+        let invalid = |why: String| Problem::new(StatusCode::BAD_REQUEST, why);
+        let uri: Uri = format!("/?{}", given.join("&"))
+            .parse()
+            .map_err(|why: InvalidUri| invalid(why.to_string()))?;
         let Query(params) =
-            read.map_err(|why| Problem::new(StatusCode::BAD_REQUEST, why.body_text()))?;
+            Query::<T>::try_from_uri(&uri).map_err(|why| invalid(why.body_text()))?;
         Ok(Self(params))
     }
 }
@@ -79,17 +88,43 @@ pub(super) fn parse_limit(
     ))
 }
 
-/// Parses a time in RFC 3339, or a date.
+/// A time in a JSON body: milliseconds since 1970, or text as in [`parse_time`].
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum TimeValue {
+    Millis(i64),
+    Text(String),
+}
+
+impl TimeValue {
+    pub(super) fn parse(&self) -> Result<Timestamp, RequestError> {
+        match self {
+            Self::Millis(millis) => parse_millis(*millis),
+            Self::Text(text) => parse_time(Some(text))?.ok_or_else(|| invalid_time(text)),
+        }
+    }
+}
+
+fn parse_millis(millis: i64) -> Result<Timestamp, RequestError> {
+    Timestamp::from_millisecond(millis).map_err(|_| invalid_time(&millis.to_string()))
+}
+
+fn invalid_time(text: &str) -> RequestError {
+    RequestError::invalid(
+        format!("{text:?} is not a valid time"),
+        "use milliseconds since 1970, or a form like 2026-01-05 or 2026-01-05T09:00:00Z",
+    )
+}
+
+/// Parses a time in milliseconds since 1970 or in RFC 3339, or a date.
 pub(super) fn parse_time(text: Option<&str>) -> Result<Option<Timestamp>, RequestError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
+    if let Ok(millis) = text.parse() {
+        return parse_millis(millis).map(Some);
+    }
     let day = || format!("{text}T00:00:00Z").parse();
     let read = text.parse().or_else(|_| day());
-    read.map(Some).map_err(|_| {
-        RequestError::invalid(
-            format!("{text:?} is not a valid time"),
-            "use a form like 2026-01-05 or 2026-01-05T09:00:00Z",
-        )
-    })
+    read.map(Some).map_err(|_| invalid_time(text))
 }

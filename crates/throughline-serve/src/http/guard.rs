@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -19,12 +19,15 @@ use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 
 use super::listen::ConnectionState;
+use super::page_access::PageAccess;
 use super::{HttpState, Problem};
 
 /// Limits on connections, requests and their sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpLimits {
     pub body_bytes_max: usize,
+    /// The same for a conversation to compact, which may contain images.
+    pub conversation_bytes_max: usize,
     /// Requests that are answered concurrently; further ones wait.
     pub concurrent_requests_max: usize,
     /// Connections that may be open.
@@ -45,6 +48,7 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             body_bytes_max: 4 << 20,
+            conversation_bytes_max: 32 << 20,
             concurrent_requests_max: 16,
             connections_max: 128,
             listeners_max: 16,
@@ -69,6 +73,8 @@ pub enum Transport {
 #[derive(Debug)]
 pub struct RequestGuard {
     token: RwLock<String>,
+    /// The tickets and tokens of the web page.
+    pub page_access: PageAccess,
     pub limits: HttpLimits,
     request_slots: Semaphore,
     bucket: Mutex<RateBucket>,
@@ -81,6 +87,7 @@ impl RequestGuard {
     pub fn new(token: String, limits: HttpLimits) -> Self {
         Self {
             token: RwLock::new(token),
+            page_access: PageAccess::default(),
             limits,
             request_slots: Semaphore::new(limits.concurrent_requests_max),
             bucket: Mutex::new(RateBucket {
@@ -104,8 +111,9 @@ impl RequestGuard {
         self.started.elapsed().saturating_sub(last)
     }
 
-    /// Replaces the token; requests with the old one are rejected.
+    /// Replaces the token; requests with the old one, and open pages, are rejected.
     pub fn set_token(&self, token: String) {
+        self.page_access.revoke_all();
         *self.token.write().unwrap_or_else(PoisonError::into_inner) = token;
     }
 
@@ -125,15 +133,17 @@ impl RequestGuard {
         bucket.take(Instant::now(), &self.limits)
     }
 
-    fn has_valid_token(&self, headers: &HeaderMap) -> bool {
+    fn has_valid_token(&self, path: &str, headers: &HeaderMap) -> bool {
         let given = headers.get(header::AUTHORIZATION);
         let given = given.and_then(|value| value.to_str().ok());
         let Some((scheme, token)) = given.and_then(|value| value.split_once(' ')) else {
             return false;
         };
+        let token = token.trim();
         let known = self.token.read().unwrap_or_else(PoisonError::into_inner);
-        let is_same = token.trim().as_bytes().ct_eq(known.as_bytes());
-        scheme.eq_ignore_ascii_case("bearer") && bool::from(is_same)
+        let is_same = bool::from(token.as_bytes().ct_eq(known.as_bytes()));
+        let is_page = || is_for_page(path) && self.page_access.is_token(token);
+        scheme.eq_ignore_ascii_case("bearer") && (is_same || is_page())
     }
 }
 
@@ -162,6 +172,9 @@ impl RateBucket {
 const DISCARD_BYTES_MAX: usize = 8 << 20;
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(1);
 
+/// The route whose requests are whole conversations.
+const COMPACT_PATH: &str = "/compact";
+
 /// Passes a request on to its route, or rejects it.
 ///
 /// The whole body is read before the request takes one of the slots, so a client that sends slowly
@@ -174,15 +187,22 @@ pub async fn guard_request(
     let transport = request.extensions().get::<Transport>().copied();
     let limits = state.guard.limits;
     let (parts, body) = request.into_parts();
-    if let Err(problem) = authorize(&state.guard, transport, &parts.headers) {
+    let path = parts.uri.path();
+    if let Err(problem) = authorize(&state.guard, transport, &parts.method, path, &parts.headers) {
         discard_body(body).await;
         return problem.into_response();
     }
-    let path = parts.uri.path();
     if path != "/health" {
         state.guard.record_activity();
     }
     let is_urgent = transport == Some(Transport::Socket) && is_urgent(path);
+    let limits = match path {
+        COMPACT_PATH => HttpLimits {
+            body_bytes_max: limits.conversation_bytes_max,
+            ..limits
+        },
+        _ => limits,
+    };
     let body = match read_body(body, &limits).await {
         Ok(body) => body,
         Err(problem) => return problem.into_response(),
@@ -262,35 +282,76 @@ pub async fn add_security_headers(request: Request, next: Next) -> Response {
     let fixed = HeaderValue::from_static;
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
     headers.insert(header::CACHE_CONTROL, fixed("no-store"));
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        fixed("default-src 'none'; frame-ancestors 'none'"),
-    );
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(fixed("default-src 'none'; frame-ancestors 'none'"));
     response
 }
 
 /// Checks the `Host` and `Origin` headers of a request.
 pub fn check_host_and_origin(transport: Transport, headers: &HeaderMap) -> Result<(), Problem> {
-    let rejected = |why: &str| Problem::new(StatusCode::FORBIDDEN, why);
-    if !is_allowed_host(transport, headers) {
-        return Err(rejected("Host header not allowed"));
-    }
+    check_host(transport, headers)?;
     if !is_allowed_origin(transport, headers) {
-        return Err(rejected("cross-origin requests are not allowed"));
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "cross-origin requests are not allowed",
+        ));
     }
     Ok(())
+}
+
+fn check_host(transport: Transport, headers: &HeaderMap) -> Result<(), Problem> {
+    if is_allowed_host(transport, headers) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::FORBIDDEN,
+        "Host header not allowed",
+    ))
+}
+
+/// Exchanges a ticket for the page's token, so it needs none itself.
+const PAGE_SESSION_PATH: &str = "/ui/session";
+
+/// Says whether a path is one of the page's own files or screens.
+fn is_page_path(path: &str) -> bool {
+    path == "/ui" || path.starts_with("/ui/")
+}
+
+/// Says whether the page's token is valid for a path: it may read and curate memory, but neither
+/// control the daemon nor act as an agent.
+fn is_for_page(path: &str) -> bool {
+    let is_below = |prefix: &str| path == prefix || path.starts_with(&format!("{prefix}/"));
+    !["/daemon", "/hook", "/mcp"].into_iter().any(is_below)
+}
+
+/// Says whether a browser opens a page, as opposed to a script that fetches something or a page
+/// that embeds it.
+fn is_navigation(headers: &HeaderMap) -> bool {
+    let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    said("sec-fetch-mode") == Some(b"navigate") && said("sec-fetch-dest") == Some(b"document")
 }
 
 fn authorize(
     gate: &RequestGuard,
     transport: Option<Transport>,
+    method: &Method,
+    path: &str,
     headers: &HeaderMap,
 ) -> Result<(), Problem> {
     let Some(transport) = transport else {
         return Err(Problem::internal("the request has no known transport"));
     };
-    check_host_and_origin(transport, headers)?;
-    if matches!(transport, Transport::Tcp(_)) && !gate.has_valid_token(headers) {
+    let is_page = method == Method::GET && is_page_path(path);
+    if is_page && is_navigation(headers) {
+        // A link in a file or in another page leads here; the page holds no data.
+        check_host(transport, headers)?;
+    } else {
+        check_host_and_origin(transport, headers)?;
+    }
+    let needs_token = !is_page && path != PAGE_SESSION_PATH;
+    if matches!(transport, Transport::Tcp(_)) && needs_token && !gate.has_valid_token(path, headers)
+    {
         return Err(Problem::with_hint(
             StatusCode::UNAUTHORIZED,
             "missing or invalid token",
@@ -357,7 +418,8 @@ mod tests {
     #[track_caller]
     fn check(transport: Transport, pairs: &[(&'static str, &str)], status: Option<u16>) {
         let gate = RequestGuard::new("secret".to_owned(), HttpLimits::default());
-        let entered = authorize(&gate, Some(transport), &headers(pairs));
+        let (method, path) = (Method::GET, "/sessions");
+        let entered = authorize(&gate, Some(transport), &method, path, &headers(pairs));
         let refused = entered.err().map(|problem| {
             let response = problem.into_response();
             response.status().as_u16()
@@ -410,6 +472,48 @@ mod tests {
         check(Transport::Socket, &[("host", "evil.test")], Some(403));
         let page = [("host", "localhost"), ("origin", "http://localhost")];
         check(Transport::Socket, &page, Some(403));
+    }
+
+    #[test]
+    fn the_page_needs_no_token_and_its_token_has_limits() {
+        let gate = RequestGuard::new("secret".to_owned(), HttpLimits::default());
+        let ticket = gate.page_access.issue_ticket().unwrap();
+        let token = gate.page_access.redeem(&ticket).unwrap().unwrap();
+        let bearer = format!("Bearer {token}");
+        let ask = |method: Method, path: &str, pairs: &[(&'static str, &str)]| {
+            let mut all = vec![("host", "127.0.0.1:7")];
+            all.extend_from_slice(pairs);
+            authorize(
+                &gate,
+                Some(Transport::Tcp(7)),
+                &method,
+                path,
+                &headers(&all),
+            )
+            .is_ok()
+        };
+        let page = ("authorization", bearer.as_str());
+        assert!(ask(Method::GET, "/ui/", &[]));
+        assert!(ask(Method::GET, "/sessions", &[page]));
+        for path in ["/daemon/stop", "/daemon/token", "/hook", "/mcp"] {
+            assert!(!ask(Method::POST, path, &[page]), "{path}");
+        }
+        assert!(!ask(Method::POST, "/ui/", &[]));
+        assert!(!ask(Method::GET, "/uix", &[]));
+        let foreign = ("sec-fetch-site", "cross-site");
+        let opened = [
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-dest", "document"),
+        ];
+        let framed = [("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "iframe")];
+        assert!(ask(Method::GET, "/ui/", &[foreign, opened[0], opened[1]]));
+        assert!(!ask(Method::GET, "/ui/", &[foreign, framed[0], framed[1]]));
+        assert!(!ask(Method::GET, "/ui/app.js", &[foreign]));
+        assert!(!ask(
+            Method::GET,
+            "/sessions",
+            &[page, foreign, opened[0], opened[1]]
+        ));
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub(super) async fn new_token(
 }
 
 /// Rejects requests that did not come over the user's own socket.
-fn require_socket(transport: Transport, hint: &'static str) -> Result<(), Problem> {
+pub(super) fn require_socket(transport: Transport, hint: &'static str) -> Result<(), Problem> {
     if transport == Transport::Socket {
         return Ok(());
     }

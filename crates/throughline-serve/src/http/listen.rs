@@ -36,6 +36,19 @@ pub enum HttpListener {
     Tcp(TcpListener, u16),
 }
 
+/// Binds a port on loopback: the requested one, or any free one if it is taken.
+pub async fn bind_loopback(port: u16) -> io::Result<(TcpListener, u16)> {
+    let listener = match TcpListener::bind(("127.0.0.1", port)).await {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            tracing::warn!(port, "the port is in use; listening on another one");
+            TcpListener::bind(("127.0.0.1", 0)).await
+        }
+        bound => bound,
+    }?;
+    let port = listener.local_addr()?.port();
+    Ok((listener, port))
+}
+
 /// Serves connections until `stopping` turns true, then lets requests in progress finish.
 pub async fn serve_listener(
     listener: HttpListener,

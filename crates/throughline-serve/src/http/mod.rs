@@ -15,17 +15,24 @@ mod events;
 mod export;
 mod extract;
 mod facts;
+mod forget;
 pub mod guard;
 mod health;
 pub mod hook;
+mod ledger;
 pub mod listen;
 pub mod openapi;
+mod page_access;
+mod patterns;
 mod problem;
+mod questions;
 mod records;
 mod search;
 mod sessions;
 mod summaries;
+mod timeline;
 mod views;
+mod web;
 
 use std::sync::Arc;
 
@@ -34,18 +41,23 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OnceCell, Semaphore, watch};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub use self::guard::{HttpLimits, RequestGuard};
 pub use self::problem::Problem;
+use capture::Sources;
+
 use crate::ServeContext;
 use crate::daemon::{DaemonHandle, StartupFiles};
 use crate::mcp::{ClientFolder, McpServer};
 use crate::requests::RequestError;
+use crate::stages::StageSettings;
 
 const EXPORTS_MAX: usize = 2;
+/// The port that is tried first when the page is opened and the daemon has none.
+const PAGE_PORT: u16 = 7_411;
 
 /// The state that all routes share.
 #[derive(Clone, Debug)]
@@ -63,6 +75,10 @@ pub struct HttpState {
     boot_id: Arc<str>,
     /// The files that the daemon was started from.
     pub startup_files: Arc<StartupFiles>,
+    pub stages: Arc<StageSettings>,
+    pub sources: Arc<Sources>,
+    /// The port on loopback, once one is open.
+    pub port: Arc<OnceCell<u16>>,
 }
 
 impl HttpState {
@@ -73,6 +89,7 @@ impl HttpState {
         stopping: watch::Receiver<bool>,
         boot: &str,
         origin: StartupFiles,
+        (stages, sources): (Arc<StageSettings>, Arc<Sources>),
     ) -> Self {
         let listeners = Semaphore::new(gate.limits.listeners_max);
         Self {
@@ -84,7 +101,29 @@ impl HttpState {
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
             boot_id: boot.into(),
             startup_files: Arc::new(origin),
+            stages,
+            sources,
+            port: Arc::default(),
         }
+    }
+
+    /// Returns the port on loopback, and opens one if there is none.
+    async fn open_port(&self) -> Result<u16, Problem> {
+        let open = || async {
+            let (listener, port) = listen::bind_loopback(PAGE_PORT).await?;
+            let listener = listen::HttpListener::Tcp(listener, port);
+            let (limits, stopping) = (self.guard.limits, self.stopping.clone());
+            tokio::spawn(listen::serve_listener(
+                listener,
+                router(self),
+                limits,
+                stopping,
+            ));
+            Ok(port)
+        };
+        let port = self.port.get_or_try_init(open).await;
+        port.copied()
+            .map_err(|error: std::io::Error| Problem::internal(error.to_string()))
     }
 
     /// Runs `answer` on a thread that may block.
@@ -111,7 +150,8 @@ pub fn router(state: &HttpState) -> Router {
         .nest_service("/mcp", mcp_service(state))
         .fallback(problem::route_not_found)
         .method_not_allowed_fallback(problem::method_not_allowed)
-        .layer(DefaultBodyLimit::max(state.guard.limits.body_bytes_max))
+        // The guard reads the whole body, within its own limits.
+        .layer(DefaultBodyLimit::disable())
         .layer(from_fn(guard::add_security_headers))
         .layer(from_fn_with_state(state.clone(), guard::guard_request))
 }
@@ -122,20 +162,41 @@ fn routes_and_description() -> (Router<HttpState>, utoipa::openapi::OpenApi) {
         .routes(routes!(records::get, records::forget))
         .routes(routes!(search::search))
         .routes(routes!(search::context))
+        .routes(routes!(questions::blame))
+        .routes(routes!(questions::how))
+        .routes(routes!(questions::fix))
         .routes(routes!(facts::list))
+        .routes(routes!(facts::get, facts::patch, facts::forget))
         .routes(routes!(facts::remember))
         .routes(routes!(facts::pin))
         .routes(routes!(summaries::summarize))
         .routes(routes!(summaries::compact))
         .routes(routes!(export::export))
         .routes(routes!(sessions::list))
-        .routes(routes!(sessions::get))
-        .routes(routes!(sessions::timeline))
+        .routes(routes!(sessions::get, forget::session))
+        .routes(routes!(forget::workspace))
+        .routes(routes!(timeline::timeline))
+        .routes(routes!(timeline::outline))
+        .routes(routes!(timeline::find))
+        .routes(routes!(sessions::snapshot))
+        .routes(routes!(patterns::list))
+        .routes(routes!(patterns::get))
+        .routes(routes!(patterns::review))
         .routes(routes!(events::events))
+        .routes(routes!(events::log))
         .routes(routes!(health::health))
         .routes(routes!(health::stop))
         .routes(routes!(health::new_token))
         .routes(routes!(hook::hook))
+        .routes(routes!(ledger::injections))
+        .routes(routes!(ledger::rate))
+        .routes(routes!(ledger::usage))
+        .routes(routes!(ledger::retention))
+        .routes(routes!(web::ticket))
+        .routes(routes!(web::session))
+        .route("/ui/", axum::routing::get(web::page))
+        .route("/ui/{path}", axum::routing::get(web::file))
+        .route("/ui/{screen}/{id}", axum::routing::get(web::screen))
         .split_for_parts()
 }
 

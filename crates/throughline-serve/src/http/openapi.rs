@@ -50,7 +50,7 @@ pub fn document_json(mut description: OpenApi) -> String {
     register_problem(&mut description);
     for item in description.paths.paths.values_mut() {
         let operations = [
-            &mut item.get, &mut item.post, &mut item.put, &mut item.delete,
+            &mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete,
         ];
         for operation in operations.into_iter().flatten() {
             for (status, what) in PROBLEM_STATUSES {

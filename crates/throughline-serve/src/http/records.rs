@@ -1,47 +1,92 @@
 //! Routes that add, read and delete records.
 
-use std::collections::BTreeMap;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use memory::id::parse_uuid;
 use serde::{Deserialize, Serialize};
-use store::forget::Traces;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::HttpState;
-use super::extract::{JsonBody, PathId, parse_time};
+use super::extract::{JsonBody, PathId, QueryParams, TimeValue, parse_time};
+use super::forget::{ForgetParams, ForgottenView, forget_selection};
 use super::problem::Problem;
 use super::views::RecordView;
 use crate::kinds::RecordTypeName;
 use crate::requests::find::find_record;
 use crate::requests::submitted::{self, SubmittedRecord};
-use crate::requests::{AccessScope, facts};
+use crate::requests::{AccessScope, RequestError, facts};
 
-/// A record to store.
+/// A record to store. `key`, `at` and `folder` are other names of `id`, `ts` and `workspace`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewRecord {
-    /// The session that it belongs to, as AGENT:ID; for a known session the ID is enough
-    #[schema(example = "claude:5f2b", max_length = 200)]
-    session_id: String,
+    /// Your own id for it, a UUID: a record that is sent again with the same id is stored once
+    #[schema(format = "uuid", example = "3f2504e0-4f89-41d3-9a0c-0305e82c3301")]
+    id: Option<String>,
+    /// When it happened, in milliseconds since 1970 or in RFC 3339; now by default
+    ts: Option<TimeValue>,
     #[serde(rename = "type")]
     kind: RecordTypeName,
-    #[schema(min_length = 1)]
-    content: String,
-    /// When it happened, in RFC 3339; now by default
-    at: Option<String>,
-    /// Your own id for it: a record that is sent again with the same key is stored once
-    #[schema(max_length = 200)]
-    key: Option<String>,
-    /// The folder that the session works in
-    folder: Option<String>,
+    /// The session that it belongs to: any name, or AGENT:ID for a session of an agent
+    #[schema(example = "default", min_length = 1, max_length = 200)]
+    session_id: String,
+    /// The folder that the session works in, as an absolute path
+    #[schema(example = "/home/me/widgets")]
+    workspace: Option<String>,
     tool: Option<String>,
     path: Option<String>,
-    #[serde(default)]
-    tags: Vec<String>,
-    #[serde(default)]
-    metadata: BTreeMap<String, String>,
+    #[schema(min_length = 1)]
+    content: String,
+    #[schema(max_items = 32)]
+    tags: Option<Vec<String>>,
+    /// Any JSON object
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Map<String, Value>>,
+    /// Your own id for it, if it is not a UUID
+    #[schema(max_length = 200)]
+    key: Option<String>,
+    /// When it happened, in RFC 3339
+    at: Option<String>,
+    /// The folder that the session works in
+    folder: Option<String>,
+}
+
+impl NewRecord {
+    fn into_submitted(self) -> Result<SubmittedRecord, RequestError> {
+        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        if self.id.is_some() && self.key.is_some() {
+            return Err(RequestError::invalid(
+                "`id` and `key` are two names of one thing",
+                "pass only one of them",
+            ));
+        }
+        let id = given(self.id).map(|id| {
+            parse_uuid(&id).ok_or_else(|| {
+                RequestError::invalid(
+                    format!("`id` is not a UUID: {id:?}"),
+                    "pass ids of another form as `key`",
+                )
+            })
+        });
+        let at = match self.ts {
+            Some(time) => Some(time.parse()?),
+            None => parse_time(self.at.as_deref())?,
+        };
+        Ok(SubmittedRecord {
+            at,
+            session: self.session_id,
+            kind: self.kind.0,
+            content: self.content,
+            key: id.transpose()?.or(given(self.key)),
+            folder: given(self.workspace).or(given(self.folder)),
+            tool: given(self.tool),
+            path: given(self.path),
+            tags: self.tags.unwrap_or_default(),
+            metadata: self.metadata.unwrap_or_default(),
+        })
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -59,35 +104,21 @@ pub(super) async fn give(
     State(state): State<HttpState>,
     JsonBody(body): JsonBody<NewRecord>,
 ) -> Result<(StatusCode, Json<RecordStored>), Problem> {
-    let stored = state
-        .run_blocking(move |context| {
-            let submitted = SubmittedRecord {
-                at: parse_time(body.at.as_deref())?,
-                session: body.session_id,
-                kind: body.kind.0,
-                content: body.content,
-                key: body.key,
-                folder: body.folder,
-                tool: body.tool,
-                path: body.path,
-                tags: body.tags,
-                metadata: body.metadata,
-            };
-            submitted::store_submitted(
-                &context.store,
-                &context.settings,
-                vec![submitted],
-                context.now(),
-            )
-        })
-        .await?;
-    let stored = stored
-        .first()
+    let stored = state.run_blocking(move |context| {
+        let submitted = body.into_submitted()?;
+        let key = submitted.key.clone();
+        let (store, settings) = (&context.store, &context.settings);
+        let stored = submitted::store_submitted(store, settings, vec![submitted], context.now())?;
+        Ok(stored.first().map(|stored| RecordStored {
+            id: key
+                .and_then(|key| parse_uuid(&key))
+                .unwrap_or_else(|| stored.id.to_string()),
+            known: stored.known,
+        }))
+    });
+    let answer = stored
+        .await?
         .ok_or_else(|| Problem::internal("the record was not stored"))?;
-    let answer = RecordStored {
-        id: stored.id.to_string(),
-        known: stored.known,
-    };
     Ok((StatusCode::CREATED, Json(answer)))
 }
 
@@ -105,42 +136,18 @@ pub(super) async fn get(
     Ok(Json(record.await?.into()))
 }
 
-/// What was deleted
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ForgottenView {
-    records: usize,
-    facts: usize,
-    sessions: usize,
-    /// Whether every trace is gone from the store's files; otherwise another process still reads
-    /// the old state
-    traces_cleared: bool,
-    /// The agents' own files that still contain it
-    sources: Vec<String>,
-}
-
 /// Permanently delete a record or a fact, with everything derived from it
 #[utoipa::path(delete, path = "/memory/record/{id}", tag = "memory",
-    params(("id" = String, Path, description = "The id of a record or of a fact")),
+    params(("id" = String, Path, description = "The id of a record or of a fact"), ForgetParams),
     responses((status = 200, body = ForgottenView)))]
 pub(super) async fn forget(
     State(state): State<HttpState>,
     PathId(id): PathId,
+    QueryParams(params): QueryParams<ForgetParams>,
 ) -> Result<Json<ForgottenView>, Problem> {
-    let forgotten = state
-        .run_blocking(move |context| {
-            facts::forget_item(
-                &context.store,
-                &AccessScope::unrestricted(),
-                &id,
-                context.now(),
-            )
-        })
-        .await?;
-    Ok(Json(ForgottenView {
-        records: forgotten.records,
-        facts: forgotten.facts,
-        sessions: forgotten.sessions,
-        traces_cleared: forgotten.traces != Traces::Waiting,
-        sources: forgotten.sources,
-    }))
+    let forgotten = state.run_blocking(move |context| {
+        let selection = facts::select_item(&context.store, &AccessScope::unrestricted(), &id)?;
+        forget_selection(context, &selection, params.is_dry_run())
+    });
+    Ok(Json(forgotten.await?))
 }

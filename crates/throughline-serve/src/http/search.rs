@@ -1,7 +1,13 @@
 //! Routes for search and for the context of a prompt.
 
+use std::convert::Infallible;
+use std::time::Instant;
+
 use axum::Json;
+use axum::body::Body;
 use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use store::Query;
 use utoipa::{IntoParams, ToSchema};
@@ -9,16 +15,17 @@ use utoipa::{IntoParams, ToSchema};
 use super::HttpState;
 use super::extract::{JsonBody, QueryParams, parse_limit, parse_time};
 use super::problem::Problem;
-use super::views::{FactView, HitView};
-use crate::kinds::HitType;
-use crate::prompt;
-use crate::requests::context::show_prompt_context;
+use super::views::HitView;
+use crate::requests::context::{prompt_context, show_prompt_context};
 use crate::requests::find::find_session;
-use crate::requests::search::{Audience, HITS_MAX, SearchOptions};
-use crate::requests::{self, AccessScope, require_absolute};
+use crate::requests::search::{Audience, HITS_MAX, SearchOptions, SearchOutcome};
+use crate::requests::{self, AccessScope, RequestError, require_absolute};
+use crate::{HitType, ServeContext, prompt};
 
 /// The number of hits if the request does not say.
 const HITS_DEFAULT: usize = 20;
+/// The media type of a stream of hits.
+const NDJSON: &str = "application/x-ndjson";
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +36,7 @@ pub(super) struct SearchParams {
     /// The maximum number of hits
     #[param(minimum = 1, maximum = 100, default = 20)]
     k: Option<u32>,
-    /// Only records of this type, or only facts
+    /// `facts` or `records`, or records of one type; both by default
     #[serde(rename = "type")]
     #[param(inline)]
     kind: Option<HitType>,
@@ -37,62 +44,125 @@ pub(super) struct SearchParams {
     session_id: Option<String>,
     /// Only workspaces whose key or folder contains this
     workspace: Option<String>,
-    /// Only from this time on: a date, or a time in RFC 3339
+    /// Only from this time on: milliseconds since 1970, a date, or a time in RFC 3339
     since: Option<String>,
+    /// Only before this time
+    until: Option<String>,
+    /// Only sessions of this agent
+    #[param(value_type = Option<String>)]
+    agent: Option<memory::Flavor>,
+    /// Only calls and results of this tool
+    tool: Option<String>,
+    /// Only records about this path
+    path: Option<String>,
+    /// Only with this tag
+    tag: Option<String>,
+    /// The last word is still being typed: it also matches words that begin with it
+    typing: Option<bool>,
+    /// Adds the reasons for the ranking, and more about each hit
+    explain: Option<bool>,
+    /// Sends the hits as lines of JSON, like `Accept: application/x-ndjson`
+    stream: Option<bool>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SearchAnswer {
-    /// How closely the hits match: exact, forms, related, fuzzy or no_words
-    rung: &'static str,
-    /// The probability, from 0 to 1, that the hits are relevant
-    confidence: f64,
-    facts: Vec<FactView>,
+    /// Facts and records in one ranking, best first
     hits: Vec<HitView>,
-    /// The number of sessions of which only the title and digest can be searched
-    digest_only_sessions: u64,
+    #[serde(flatten)]
+    #[schema(inline)]
+    end: SearchEnd,
 }
 
-/// Search records and facts
+/// What follows the hits, and the last line of a stream.
+#[derive(Debug, Serialize, ToSchema)]
+struct SearchEnd {
+    /// How long the search took, in milliseconds
+    took_ms: u64,
+    /// How closely the hits match: exact, forms, related, fuzzy or no_words; if explained
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rung: Option<&'static str>,
+    /// The probability, from 0 to 1, that the hits are relevant; if explained
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence: Option<f64>,
+    /// The number of sessions of which only the title and digest can be searched; if explained
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest_only_sessions: Option<u64>,
+}
+
+/// Search records and facts. With `Accept: application/x-ndjson`, each hit is a line, and the last
+/// line has `took_ms`.
 #[utoipa::path(get, path = "/memory/search", tag = "memory", params(SearchParams),
-    responses((status = 200, body = SearchAnswer)))]
+    responses((status = 200, content(
+        (SearchAnswer = "application/json"), (String = "application/x-ndjson")))))]
 pub(super) async fn search(
     State(state): State<HttpState>,
+    headers: HeaderMap,
     QueryParams(params): QueryParams<SearchParams>,
-) -> Result<Json<SearchAnswer>, Problem> {
-    let found = state.run_blocking(move |context| {
-        let scope = AccessScope::unrestricted();
-        let session = params.session_id.as_deref().filter(|id| !id.is_empty());
-        let session = session.map(|id| find_session(&context.store, &scope, id));
-        let query = Query {
-            text: params.q,
-            kinds: HitType::record_kinds(params.kind),
-            session: session.transpose()?.map(|session| session.id),
-            workspace: params.workspace.filter(|part| !part.is_empty()),
-            since: parse_time(params.since.as_deref())?,
-            limit: parse_limit(params.k, HITS_DEFAULT, HITS_MAX)?,
-            ..Query::default()
-        };
-        let options = SearchOptions {
-            content: HitType::content(params.kind),
-            include_sensitive: true,
-            audience: Audience::Person,
-            explain: true,
-            rank_sessions: false,
-        };
-        let now = context.now();
-        Ok(requests::search::search(
-            &context.store, &scope, &query, options, now,
-        )?)
-    });
+) -> Result<Response, Problem> {
+    let accept = headers.get(header::ACCEPT);
+    let accepts_lines = accept
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains(NDJSON));
+    let is_streamed = params.stream.unwrap_or(accepts_lines);
+    let started = Instant::now();
+    let explain = params.explain.unwrap_or_default();
+    let found = state.run_blocking(move |context| run_search(context, params));
     let found = found.await?;
-    Ok(Json(SearchAnswer {
-        rung: match_level_name(found.rung),
-        confidence: found.confidence,
-        facts: found.facts.into_iter().map(|hit| hit.fact.into()).collect(),
-        hits: found.hits.into_iter().map(Into::into).collect(),
-        digest_only_sessions: found.digest_only_sessions,
-    }))
+    let hits = found.ranking().into_iter();
+    let hits: Vec<_> = hits.map(|item| HitView::new(item, explain)).collect();
+    let took = started.elapsed().as_micros().div_ceil(1000);
+    let end = SearchEnd {
+        took_ms: u64::try_from(took).unwrap_or(u64::MAX),
+        rung: explain.then(|| match_level_name(found.rung)),
+        confidence: explain.then_some(found.confidence),
+        digest_only_sessions: explain.then_some(found.digest_only_sessions),
+    };
+    if !is_streamed {
+        return Ok(Json(SearchAnswer { hits, end }).into_response());
+    }
+    let lines = hits.iter().map(json_line).chain([json_line(&end)]);
+    let lines: Vec<Result<String, Infallible>> = lines.map(Ok).collect();
+    let body = Body::from_stream(tokio_stream::iter(lines));
+    Ok(([(header::CONTENT_TYPE, NDJSON)], body).into_response())
+}
+
+fn json_line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default() + "\n"
+}
+
+fn run_search(context: &ServeContext, params: SearchParams) -> Result<SearchOutcome, RequestError> {
+    let scope = AccessScope::unrestricted();
+    let session = params.session_id.as_deref();
+    let session = session.map(|id| find_session(&context.store, &scope, id));
+    let filters: Vec<_> = params.kind.into_iter().collect();
+    let (kinds, content) = HitType::select(&filters);
+    let query = Query {
+        text: params.q,
+        kinds,
+        session: session.transpose()?.map(|session| session.id),
+        workspace: params.workspace,
+        since: parse_time(params.since.as_deref())?,
+        until: parse_time(params.until.as_deref())?,
+        flavor: params.agent,
+        tool: params.tool,
+        path: params.path,
+        tag: params.tag,
+        limit: parse_limit(params.k, HITS_DEFAULT, HITS_MAX)?,
+        ..Query::default()
+    };
+    let options = SearchOptions {
+        content,
+        include_sensitive: true,
+        audience: Audience::Person,
+        explain: params.explain.unwrap_or_default(),
+        rank_sessions: false,
+        typing: params.typing.unwrap_or_default(),
+    };
+    let now = context.now();
+    Ok(requests::search::search(
+        &context.store, &scope, &query, options, now,
+    )?)
 }
 
 const fn match_level_name(rung: store::MatchLevel) -> &'static str {
@@ -114,6 +184,9 @@ pub(super) struct ContextBody {
     folder: String,
     /// Leaves out what this session contains or has been shown
     session_id: Option<String>,
+    /// Answer without recording that the text was shown
+    #[serde(default)]
+    dry_run: bool,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -129,7 +202,9 @@ pub(super) struct ContextAnswer {
     silence: Option<&'static str>,
 }
 
-/// Return the memory that is relevant to a prompt. It is recorded as shown to the session.
+/// Return the memory that is relevant to a prompt
+///
+/// It is recorded as shown to the session, unless `dry_run` is true.
 #[utoipa::path(post, path = "/memory/context", tag = "memory", request_body = ContextBody,
     responses((status = 200, body = ContextAnswer)))]
 pub(super) async fn context(
@@ -142,8 +217,14 @@ pub(super) async fn context(
         let workspace = prompt::workspace_of(store, settings, folder)?;
         let session = body.session_id.as_deref();
         let now = context.now();
-        let shown = show_prompt_context(store, settings, &workspace, body.prompt, session, now)?;
-        Ok(shown)
+        let recall = if body.dry_run {
+            prompt_context
+        } else {
+            show_prompt_context
+        };
+        Ok(recall(
+            store, settings, &workspace, body.prompt, session, now,
+        )?)
     });
     Ok(Json(match shown.await?.pack() {
         Ok(pack) => ContextAnswer {

@@ -1,5 +1,6 @@
 //! Sessions and their summaries as MCP resources.
 
+use distill::snapshot::SnapshotSize;
 use memory::SessionId;
 use rmcp::model::{Resource, ResourceTemplate};
 
@@ -9,11 +10,13 @@ use crate::percent::{percent_decode, percent_encode};
 use crate::requests::RequestError;
 use crate::requests::find::find_session;
 use crate::requests::sessions::latest_sessions;
+use crate::requests::snapshot::session_snapshot;
 
 /// The number of sessions that are listed; others can be read by their URI.
 const LISTED_MAX: usize = 20;
 const SESSION_URI: &str = "throughline://session/";
 const SUMMARY_URI: &str = "throughline://summary/";
+const SNAPSHOT_URI: &str = "throughline://snapshot/";
 
 /// Lists the latest sessions, and the summaries of those that have one.
 pub(super) fn list_resources(context: &ToolContext<'_>) -> Result<Vec<Resource>, RequestError> {
@@ -53,6 +56,10 @@ pub(super) fn resource_templates() -> Vec<ResourceTemplate> {
             .with_title("A session's summary")
             .with_description("The running summary of a session, else its digest")
             .with_mime_type("text/plain"),
+        ResourceTemplate::new(format!("{SNAPSHOT_URI}{{id}}"), "snapshot")
+            .with_title("A session's snapshot")
+            .with_description("Where a session stood at its end, in at most 1,000 tokens")
+            .with_mime_type("text/plain"),
     ]
 }
 
@@ -66,9 +73,20 @@ pub(super) fn read_resource(context: &ToolContext<'_>, uri: &str) -> Result<Stri
         let session = find_session(context.store, context.scope, &percent_decode(id))?;
         return session_summary(context, &session.id);
     }
+    if let Some(id) = uri.strip_prefix(SNAPSHOT_URI) {
+        let session = find_session(context.store, context.scope, &percent_decode(id))?;
+        let text = session_snapshot(context.store, &session, None, SnapshotSize::Standard)?;
+        let id = &session.id;
+        let fence_id = context
+            .store
+            .injection_name(id.as_str(), Some(id), context.now);
+        let mut fence = FenceBuilder::new(fence_id);
+        fence.add_item(&format!("Where {id} stood:"), &text);
+        return Ok(fence.finish());
+    }
     Err(RequestError::not_found(
         format!("unknown resource {uri:?}"),
-        "resources begin with throughline://session/ or throughline://summary/",
+        "resources begin with throughline://session/, summary/ or snapshot/",
     ))
 }
 

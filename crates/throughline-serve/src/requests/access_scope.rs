@@ -30,6 +30,14 @@ impl AccessScope {
         }
     }
 
+    /// One workspace, without those that the configuration relates to it.
+    pub fn of_workspace(workspace: Workspace) -> Self {
+        Self {
+            keys: Some(vec![workspace.key.clone()]),
+            workspace: Some(workspace),
+        }
+    }
+
     /// The scope of an agent that works in a folder.
     pub fn for_folder(
         store: &Store,

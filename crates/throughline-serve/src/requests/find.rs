@@ -1,5 +1,6 @@
 //! Looks up sessions, records and facts by id or by a prefix of it, within a client's scope.
 
+use memory::id::parse_uuid;
 use memory::{Fact, RecordId, Session};
 use store::{Store, StoredRecord};
 
@@ -58,14 +59,22 @@ pub fn find_record(
     scope: &AccessScope,
     id: &str,
 ) -> Result<StoredRecord, RequestError> {
-    let id: RecordId = id.parse().map_err(|_| {
-        RequestError::invalid(
-            format!("{id:?} is not a record id"),
-            "a record id has 32 hexadecimal digits",
-        )
-    })?;
+    let submitted = match parse_uuid(id) {
+        Some(uuid) => store.submitted_record(&uuid)?,
+        None => None,
+    };
+    let digits = id.replace('-', "");
+    let record: RecordId = match submitted {
+        Some(record) => record,
+        None => digits.parse().map_err(|_| {
+            RequestError::invalid(
+                format!("{id:?} is not a record id"),
+                "a record id has 32 hexadecimal digits",
+            )
+        })?,
+    };
     store
-        .read_record(id)?
+        .read_record(record)?
         .filter(|record| scope.allows_workspace(record.workspace.as_deref()))
         .ok_or_else(|| {
             RequestError::not_found(

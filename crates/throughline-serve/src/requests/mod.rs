@@ -9,9 +9,13 @@ pub mod compact;
 pub mod context;
 pub mod facts;
 pub mod find;
+pub mod layers;
 pub mod search;
 pub mod sessions;
+pub mod snapshot;
 pub mod submitted;
+pub mod summarize;
+pub mod usage;
 
 use std::borrow::Cow;
 use std::path::Path;

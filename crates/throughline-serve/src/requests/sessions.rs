@@ -21,7 +21,7 @@ pub fn list_sessions(
     for key in keys {
         let matching = store.sessions(&SessionFilter {
             workspace: Some(key.clone()),
-            limit: OVERFETCH_FACTOR * filter.limit,
+            limit: filter.limit.saturating_mul(OVERFETCH_FACTOR),
             ..filter.clone()
         })?;
         // The filter matches a part of a workspace's key; here it must be the whole key.

@@ -1,9 +1,9 @@
 //! Records that a program submits itself, for conversations that no agent logs.
 //!
-//! They pass the same redaction as records from logs. Their ids are derived from content, time and
-//! session, so a request that is sent again stores nothing twice.
+//! They pass the same redaction as records from logs. A program may name its records; those without
+//! a name get one from content, time and session, so a request that is sent again stores nothing
+//! twice either way.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use memory::{
     Flavor, MessageId, Record, RecordEnvironment, RecordId, RecordKind, SessionId, SessionPatch,
     Trust, Workspace, fence,
 };
+use serde_json::{Map, Value};
 use store::{Batch, BatchOrigin, Cursor, IncomingEntries, ParseIssues, ReadPhase, Store};
 
 use super::{RequestError, require_absolute};
@@ -23,14 +24,15 @@ pub struct SubmittedRecord {
     pub kind: RecordKind,
     pub content: String,
     pub at: Option<Timestamp>,
-    /// The program's own id for the record; submitting it again stores nothing new.
+    /// The program's own id for the record; submitting it again stores nothing new, even with
+    /// another text.
     pub key: Option<String>,
     /// The folder that the session works in.
     pub folder: Option<String>,
     pub tool: Option<String>,
     pub path: Option<String>,
     pub tags: Vec<String>,
-    pub metadata: BTreeMap<String, String>,
+    pub metadata: Map<String, Value>,
 }
 
 /// The result of submitting a record.
@@ -43,6 +45,10 @@ pub struct SubmitResult {
 
 const TAGS_MAX: usize = 32;
 const NAME_CHARS_MAX: usize = 200;
+const METADATA_BYTES_MAX: usize = 64 << 10;
+/// Sessions that begin with a name, of which one may have exactly this name. The shortest are
+/// compared first.
+const SAME_NAME_MAX: usize = 20;
 
 /// Stores records; on return they are on disk. If one belongs to a workspace that is not captured,
 /// none is stored.
@@ -52,30 +58,34 @@ pub fn store_submitted(
     submitted: Vec<SubmittedRecord>,
     now: Timestamp,
 ) -> Result<Vec<SubmitResult>, RequestError> {
-    let mut tickets = Vec::new();
-    let batches = submitted
+    let pending = submitted
         .into_iter()
         .map(|submitted| build_batch(store, settings, submitted, now))
         .collect::<Result<Vec<_>, RequestError>>()?;
-    for (id, batch) in batches {
-        tickets.push((id, store.append(batch)));
-    }
+    let pending: Vec<_> = pending
+        .into_iter()
+        .map(|(id, batch)| (id, batch.map(|batch| store.append(batch))))
+        .collect();
     // The flush keeps this request from waiting for a larger batch.
     store.flush()?;
     let mut results = Vec::new();
-    for (id, ticket) in tickets {
-        let known = ticket.wait()?.records == 0;
+    for (id, ticket) in pending {
+        let known = match ticket {
+            Some(ticket) => ticket.wait()?.records == 0,
+            None => true,
+        };
         results.push(SubmitResult { id, known });
     }
     Ok(results)
 }
 
+/// Returns the id of a record, and the batch that stores it unless it is stored.
 fn build_batch(
     store: &Store,
     settings: &ServeSettings,
     submitted: SubmittedRecord,
     now: Timestamp,
-) -> Result<(RecordId, Batch), RequestError> {
+) -> Result<(RecordId, Option<Batch>), RequestError> {
     validate(&submitted)?;
     let (session, flavor) = resolve_session(store, &submitted.session)?;
     let workspace = submitted
@@ -90,6 +100,11 @@ fn build_batch(
         }),
     };
     require_captured(settings, known.as_ref())?;
+    if let Some(key) = &submitted.key
+        && let Some(stored) = store.submitted_record(key)?
+    {
+        return Ok((stored, None));
+    }
     let at = submitted.at.unwrap_or(now);
     let path = format!("given:{session}");
     let mut patch = SessionPatch::new(session.clone(), flavor);
@@ -124,7 +139,7 @@ fn build_batch(
         issues: ParseIssues::default(),
         log: None,
     };
-    Ok((id, Batch::new(&mut sanitizer, cleaned, origin)))
+    Ok((id, Some(Batch::new(&mut sanitizer, cleaned, origin))))
 }
 
 fn workspace_of_folder(settings: &ServeSettings, folder: &str) -> Workspace {
@@ -159,6 +174,12 @@ fn validate(submitted: &SubmittedRecord) -> Result<(), RequestError> {
         .as_deref()
         .map(require_absolute)
         .transpose()?;
+    if submitted.session.trim().is_empty() {
+        return Err(RequestError::invalid(
+            "`session_id` is empty",
+            "any name will do, for example \"default\"",
+        ));
+    }
     let names = [Some(&submitted.session), submitted.key.as_ref()];
     let is_long = |name: &&String| name.chars().count() > NAME_CHARS_MAX;
     if names.iter().flatten().any(is_long) {
@@ -167,16 +188,24 @@ fn validate(submitted: &SubmittedRecord) -> Result<(), RequestError> {
             "use shorter ids",
         ));
     }
-    if submitted.tags.len() > TAGS_MAX || submitted.metadata.len() > TAGS_MAX {
+    if submitted.tags.len() > TAGS_MAX {
         return Err(RequestError::invalid(
-            format!("a record may have at most {TAGS_MAX} tags and {TAGS_MAX} metadata entries"),
+            format!("a record may have at most {TAGS_MAX} tags"),
             "remove some of them",
+        ));
+    }
+    if serde_json::to_string(&submitted.metadata).is_ok_and(|json| json.len() > METADATA_BYTES_MAX)
+    {
+        return Err(RequestError::invalid(
+            format!("`metadata` may have at most {METADATA_BYTES_MAX} bytes as JSON"),
+            "put long text into `content`",
         ));
     }
     Ok(())
 }
 
-/// Returns the session with this name, stored or new, and its agent.
+/// Returns the session with this name, stored or new, and its agent. A new name without an agent is
+/// a session of the program that submits it.
 fn resolve_session(store: &Store, name: &str) -> Result<(SessionId, Flavor), RequestError> {
     if let Some((agent, native)) = name.split_once(':')
         && !native.is_empty()
@@ -184,15 +213,12 @@ fn resolve_session(store: &Store, name: &str) -> Result<(SessionId, Flavor), Req
     {
         return Ok((SessionId::of(flavor, native), flavor));
     }
-    let mut named = store.sessions_by_prefix(name, 2)?;
-    named.retain(|session| session.id.native() == name);
-    match named.pop() {
-        Some(known) => Ok((known.id, known.flavor)),
-        None => Err(RequestError::invalid(
-            format!("unknown session {name:?}"),
-            "name a new session as AGENT:ID, for example claude:5f2b",
-        )),
-    }
+    let mut named = store.sessions_by_prefix(name, SAME_NAME_MAX)?;
+    named.retain(|session| session.id.as_str() == name || session.id.native() == name);
+    Ok(match named.into_iter().next() {
+        Some(known) => (known.id, known.flavor),
+        None => (SessionId::new(name), Flavor::Program),
+    })
 }
 
 fn build_record(
@@ -209,12 +235,13 @@ fn build_record(
         .scope
         .keep_text(&text, submitted.path.as_deref(), root);
     let name = match &submitted.key {
-        Some(key) => format!("given/{key}"),
+        Some(key) => format!("{}{key}", MessageId::SUBMITTED_PREFIX),
         // Equal texts of the same moment are two records, also for tombstones, which know records
         // by this name.
         None => {
             let word = store.injection_name(&submitted.content, Some(&session), at);
-            format!("given/{}/{word}", at.as_nanosecond())
+            let prefix = MessageId::SUBMITTED_PREFIX;
+            format!("{prefix}{}/{word}", at.as_nanosecond())
         }
     };
     Record {
@@ -274,7 +301,7 @@ mod tests {
             tool: Some("Read".into()),
             path: path.map(str::to_owned),
             tags: Vec::new(),
-            metadata: BTreeMap::new(),
+            metadata: Map::new(),
         }
     }
 

@@ -8,6 +8,7 @@ mod anthropic;
 mod openai;
 pub mod shape;
 mod whole;
+pub mod wire;
 
 use memory::{Block, CallId, Message, MessageId, Origin, Role, Tokens, ToolResult};
 

@@ -25,7 +25,7 @@ pub(super) struct GetTool;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GetToolArgs {
-    /// The id of a record or fact from memory_search, or of a session
+    /// The id of a record, fact or session from memory_search, or its beginning
     id: String,
     /// Where to continue: the `next` of the previous answer; 0 by default
     #[schemars(range(min = 0))]
@@ -85,8 +85,9 @@ impl McpTool for GetTool {
     fn run(context: &ToolContext<'_>, args: GetToolArgs) -> Result<GetToolAnswer, RequestError> {
         let from = usize::try_from(args.from.unwrap_or(0)).unwrap_or(0);
         let is_id = args.id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if is_id && args.id.len() == 32 {
-            match read_record(context, &args.id, from) {
+        let records = context.store.records_by_prefix(&args.id, 2)?;
+        if let [record] = records[..] {
+            match read_record(context, &record.to_string(), from) {
                 Err(RequestError::NotFound { .. }) => {}
                 answered => return answered,
             }

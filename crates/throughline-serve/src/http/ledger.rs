@@ -1,0 +1,355 @@
+//! Routes for what memory did and costs: injections and their verdicts, usage, and what is kept.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use memory::MemoryItem;
+use serde::{Deserialize, Serialize};
+use store::{Injection, InjectionVerdict, Store, UsageFilter};
+use utoipa::{IntoParams, ToSchema};
+
+use super::HttpState;
+use super::extract::{JsonBody, PathId, QueryParams, parse_limit, parse_time};
+use super::problem::Problem;
+use crate::requests::find::find_session;
+use crate::requests::usage::{UsageGroup, UsageGrouping, group_usage};
+use crate::requests::{AccessScope, RequestError};
+
+const LIST_MAX: usize = 1_000;
+/// The text of a given item is shortened to this size.
+const ITEM_BYTES_MAX: usize = 300;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct InjectionsParams {
+    /// Only this session
+    session_id: Option<String>,
+    #[param(minimum = 1, maximum = 1000, default = 50)]
+    limit: Option<u32>,
+}
+
+/// What a prompt was given
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Injection)]
+pub(super) struct InjectionView {
+    id: String,
+    at: String,
+    session_id: Option<String>,
+    workspace: Option<String>,
+    tokens: u64,
+    /// `good`, `bad`, or none
+    verdict: Option<&'static str>,
+    items: Vec<InjectedItemView>,
+}
+
+/// A fact or record that a prompt was given
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InjectedItem)]
+struct InjectedItemView {
+    /// `fact` or `record`
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: String,
+    /// The beginning of its text; none if it is no longer stored
+    text: Option<String>,
+    tokens: u64,
+    /// Whether the session used it; unknown until the session has ended
+    used: Option<bool>,
+}
+
+/// List what prompts were given, latest first
+#[utoipa::path(get, path = "/injections", tag = "injections", params(InjectionsParams),
+    responses((status = 200, body = Vec<InjectionView>)))]
+pub(super) async fn injections(
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<InjectionsParams>,
+) -> Result<Json<Vec<InjectionView>>, Problem> {
+    let limit = parse_limit(params.limit, 50, LIST_MAX)?;
+    let listed = state.run_blocking(move |context| {
+        let store = &context.store;
+        let session = params.session_id.filter(|id| !id.is_empty());
+        let session = session.map(|id| find_session(store, &AccessScope::unrestricted(), &id));
+        let session = session.transpose()?.map(|session| session.id);
+        let injections = store.injections(session.as_ref(), limit)?;
+        let views = injections
+            .into_iter()
+            .map(|found| injection_view(store, found));
+        Ok(views.collect::<store::Result<Vec<_>>>()?)
+    });
+    Ok(Json(listed.await?))
+}
+
+fn injection_view(store: &Store, injection: Injection) -> store::Result<InjectionView> {
+    let mut items = Vec::with_capacity(injection.items.len());
+    for given in injection.items {
+        let (kind, id, text) = match given.item {
+            MemoryItem::Fact(id) => {
+                let fact = store.facts_by_prefix(&id.to_string(), 1)?.pop();
+                ("fact", id.to_string(), fact.map(|fact| fact.text))
+            }
+            MemoryItem::Record(id) => {
+                let record = store.read_record(id)?;
+                (
+                    "record",
+                    id.to_string(),
+                    record.map(|record| record.content),
+                )
+            }
+        };
+        items.push(InjectedItemView {
+            kind,
+            id,
+            text: text.map(|mut text| {
+                text.truncate(text.floor_char_boundary(ITEM_BYTES_MAX));
+                text
+            }),
+            tokens: given.tokens.0,
+            used: given.used,
+        });
+    }
+    Ok(InjectionView {
+        id: injection.name,
+        at: injection.at.to_string(),
+        session_id: injection.session.map(|id| id.to_string()),
+        workspace: injection.workspace,
+        tokens: injection.tokens.0,
+        verdict: injection.verdict.map(|verdict| match verdict {
+            InjectionVerdict::Good => "good",
+            InjectionVerdict::Bad => "bad",
+        }),
+        items,
+    })
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum VerdictName {
+    Good,
+    Bad,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct VerdictBody {
+    verdict: VerdictName,
+}
+
+/// Rate what a prompt was given
+#[utoipa::path(post, path = "/injections/{id}/verdict", tag = "injections",
+    params(("id" = String, Path, description = "The id of the injection")),
+    request_body = VerdictBody, responses((status = 204, description = "The verdict is stored")))]
+pub(super) async fn rate(
+    State(state): State<HttpState>,
+    PathId(id): PathId,
+    JsonBody(body): JsonBody<VerdictBody>,
+) -> Result<StatusCode, Problem> {
+    let verdict = match body.verdict {
+        VerdictName::Good => InjectionVerdict::Good,
+        VerdictName::Bad => InjectionVerdict::Bad,
+    };
+    let rated = state.run_blocking(move |context| {
+        let known = context.store.injections_by_prefix(&id, 2)?;
+        let is_known = known.iter().any(|injection| injection.name == id);
+        if !is_known {
+            return Err(RequestError::not_found(
+                format!("no injection has the id {id:?}"),
+                "`GET /injections` lists the ids",
+            ));
+        }
+        Ok(context.store.set_verdict(&id, verdict)?)
+    });
+    rated.await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct UsageParams {
+    /// `day` by default
+    #[param(inline)]
+    by: Option<UsageGrouping>,
+    /// Only workspaces whose key or folder contains this
+    workspace: Option<String>,
+    /// Only from this time on: a date, or a time in RFC 3339
+    since: Option<String>,
+    /// Only before this time
+    until: Option<String>,
+    #[param(minimum = 1, maximum = 1000, default = 400)]
+    limit: Option<u32>,
+}
+
+/// The usage of one day, model, session, workspace or agent
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = UsageGroup)]
+struct UsageGroupView {
+    /// None for usage whose name is not in the log
+    name: Option<String>,
+    /// The title of a session
+    title: Option<String>,
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+    reasoning: u64,
+    total: u64,
+    requests: u64,
+    cost_usd: Option<f64>,
+    /// Tokens of models without a known price
+    unpriced_tokens: u64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct UsageAnswer {
+    #[schema(inline)]
+    by: UsageGrouping,
+    groups: Vec<UsageGroupView>,
+    /// Of all groups, also those beyond the limit
+    total: UsageGroupView,
+    /// The date of the price list
+    prices_as_of: String,
+}
+
+/// Tokens and cost, grouped; days are in UTC
+#[utoipa::path(get, path = "/usage", tag = "usage", params(UsageParams),
+    responses((status = 200, body = UsageAnswer)))]
+pub(super) async fn usage(
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<UsageParams>,
+) -> Result<Json<UsageAnswer>, Problem> {
+    let limit = parse_limit(params.limit, 400, LIST_MAX)?;
+    let by = params.by.unwrap_or_default();
+    let stages = state.stages.clone();
+    let answer = state.run_blocking(move |context| {
+        let rows = context.store.usage(&UsageFilter {
+            workspace: params.workspace.filter(|part| !part.is_empty()),
+            since: parse_time(params.since.as_deref())?,
+            until: parse_time(params.until.as_deref())?,
+            ..UsageFilter::default()
+        })?;
+        let groups = group_usage(&rows, by, &TimeZone::UTC, &stages.prices);
+        let mut total = UsageGroup::default();
+        for (_, group) in &groups {
+            total.add(group);
+        }
+        total.title = None;
+        let views = groups.into_iter().take(limit);
+        Ok(UsageAnswer {
+            by,
+            groups: views.map(|(name, group)| group_view(name, group)).collect(),
+            total: group_view(None, total),
+            prices_as_of: stages.prices.as_of.clone(),
+        })
+    });
+    Ok(Json(answer.await?))
+}
+
+fn group_view(name: Option<String>, group: UsageGroup) -> UsageGroupView {
+    let usage = group.usage;
+    UsageGroupView {
+        name,
+        title: group.title,
+        input: usage.input,
+        output: usage.output,
+        cache_read: usage.cache_read,
+        cache_write: usage.cache_write,
+        reasoning: usage.reasoning,
+        total: usage.total(),
+        requests: group.requests,
+        cost_usd: group.cost.usd,
+        unpriced_tokens: group.cost.unpriced,
+    }
+}
+
+/// What is kept and for how long
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Keeping {
+    /// Records, their texts, their index and the logs
+    raw_bytes: u64,
+    /// Sessions, digests, facts and usage
+    distilled_bytes: u64,
+    raw_soft_cap_bytes: u64,
+    raw_hard_cap_bytes: u64,
+    /// Ids of the sessions whose text would be removed next
+    next: Vec<String>,
+    agents: Vec<AgentLogs>,
+    /// Whether memory is injected into prompts
+    injection: bool,
+    /// Workspaces without injection
+    injection_off_in: Vec<String>,
+    /// What is sent from this machine
+    leaves_the_machine: Vec<String>,
+}
+
+/// The logs of an agent on this machine
+#[derive(Debug, Serialize, ToSchema)]
+struct AgentLogs {
+    agent: &'static str,
+    logs: usize,
+    size_bytes: u64,
+    /// None if the agent does not delete its logs
+    deletes_after_days: Option<u32>,
+    /// When it deletes its oldest log
+    next_deletion: Option<String>,
+}
+
+/// The size of the store, its limits, and when agents delete their logs
+#[utoipa::path(get, path = "/retention", tag = "daemon",
+    responses((status = 200, body = Keeping)))]
+pub(super) async fn retention(State(state): State<HttpState>) -> Result<Json<Keeping>, Problem> {
+    let (stages, sources) = (state.stages.clone(), state.sources.clone());
+    let kept = state.run_blocking(move |context| {
+        let now = context.now();
+        let policy = &stages.policy;
+        let planned = context.store.plan_eviction(policy, stages.idle_after, now);
+        let (usage, plan) = planned?;
+        let injection = &context.settings.injection;
+        let model = stages.model_provider.as_ref();
+        Ok(Keeping {
+            raw_bytes: usage.raw_bytes,
+            distilled_bytes: usage.distilled_bytes,
+            raw_soft_cap_bytes: policy.raw_soft_cap_bytes,
+            raw_hard_cap_bytes: policy.raw_hard_cap_bytes,
+            next: plan
+                .sessions
+                .iter()
+                .map(|going| going.session.to_string())
+                .collect(),
+            agents: agent_logs(&sources),
+            injection: injection.enabled && !injection.disabled_by_environment,
+            injection_off_in: injection.disabled_workspaces.clone(),
+            leaves_the_machine: model
+                .map(|_| "redacted parts of sessions, sent to the configured model".to_owned())
+                .into_iter()
+                .collect(),
+        })
+    });
+    Ok(Json(kept.await?))
+}
+
+fn agent_logs(sources: &capture::Sources) -> Vec<AgentLogs> {
+    let logs_of = |adapter: &&'static capture::adapter::Adapter| {
+        let found = capture::discover(&[*adapter], &sources.roots);
+        let files = found.sources.iter();
+        let files: Vec<_> = files.filter_map(|log| log.path.metadata().ok()).collect();
+        let days = adapter.flavor().deletes_after_days();
+        let oldest = files.iter().filter_map(|file| file.modified().ok()).min();
+        let oldest = oldest.and_then(|time| Timestamp::try_from(time).ok());
+        let deletion = oldest.zip(days).and_then(|(oldest, days)| {
+            oldest
+                .checked_add(SignedDuration::from_hours(24 * i64::from(days)))
+                .ok()
+        });
+        AgentLogs {
+            agent: adapter.flavor().name(),
+            logs: files.len(),
+            size_bytes: files.iter().map(std::fs::Metadata::len).sum(),
+            deletes_after_days: days,
+            next_deletion: deletion.map(|at| at.to_string()),
+        }
+    };
+    sources.adapters.iter().map(logs_of).collect()
+}

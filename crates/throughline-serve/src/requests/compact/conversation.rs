@@ -1,0 +1,121 @@
+//! Reads the conversation to compact: from the agent's own log, or from the caller's request.
+
+use std::path::{Path, PathBuf};
+
+use capture::request::{ApiRequest, RequestFormat};
+use jiff::Timestamp;
+use memory::{Flavor, Message, SessionId, Tokens};
+use serde_json::{Map, Value};
+use store::Store;
+
+use super::unnamed_session;
+use crate::requests::find::find_session;
+use crate::requests::{AccessScope, RequestError};
+
+/// A conversation, and where it came from.
+#[derive(Clone, Debug)]
+pub struct ConversationLog {
+    /// The agent's log; `None` for messages that the caller sent.
+    pub path: Option<PathBuf>,
+    pub session: Option<SessionId>,
+    pub messages: Vec<Message>,
+    /// The size of the context by the log's last API usage.
+    pub measured_tokens: Option<Tokens>,
+    /// Writes the result as a request.
+    pub request: ApiRequest,
+}
+
+impl ConversationLog {
+    /// Returns the size of the conversation, estimated if the log does not state it.
+    pub fn tokens(&self) -> Tokens {
+        let estimated = || self.messages.iter().map(Message::tokens).sum();
+        self.measured_tokens.unwrap_or_else(estimated)
+    }
+}
+
+/// How the request for a log is written.
+#[derive(Clone, Debug, Default)]
+pub struct RequestTemplate {
+    /// `None`: Anthropic's format.
+    pub format: Option<RequestFormat>,
+    /// The fields of the request besides its messages.
+    pub fields: Map<String, Value>,
+}
+
+/// Reads the log of a session.
+pub fn session_log(
+    store: &Store,
+    scope: &AccessScope,
+    session: &str,
+    template: RequestTemplate,
+    now: Timestamp,
+) -> Result<ConversationLog, RequestError> {
+    let session = find_session(store, scope, session)?;
+    let path = session.source.as_ref().map(PathBuf::from);
+    let Some(path) = path.filter(|path| path.is_file()) else {
+        return Err(RequestError::not_found(
+            format!(
+                "the log of {} no longer exists, so there is nothing to compact",
+                session.id
+            ),
+            "`throughline export --raw` writes the archived copy, with secrets redacted",
+        ));
+    };
+    file_log(&path, Some(session.flavor), Some(session.id), template, now)
+}
+
+/// Reads a log without the subagents that may be interleaved with their session.
+pub fn file_log(
+    path: &Path,
+    flavor: Option<Flavor>,
+    session: Option<SessionId>,
+    template: RequestTemplate,
+    now: Timestamp,
+) -> Result<ConversationLog, RequestError> {
+    let file = path.display();
+    let hint = "`throughline doctor` lists the agents";
+    let conversation = capture::conversation::read_conversation(path, flavor, now)
+        .map_err(|error| RequestError::invalid(format!("cannot read {file}: {error}"), hint))?;
+    let Some(conversation) = conversation else {
+        let why = format!("{file} is not the log of a known agent");
+        return Err(RequestError::invalid(why, hint));
+    };
+    let mut messages = conversation.messages;
+    let session = session.or_else(|| capture::conversation::main_session(&messages));
+    messages.retain(|message| Some(&message.session) == session.as_ref());
+    let measured = session
+        .as_ref()
+        .and_then(|session| conversation.context_tokens.get(session));
+    let format = template.format.unwrap_or(RequestFormat::Anthropic);
+    Ok(ConversationLog {
+        // The path is quoted in the notes, and the model that reads them may work elsewhere.
+        path: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
+        measured_tokens: measured.copied().filter(|tokens| *tokens > Tokens(0)),
+        request: ApiRequest::for_log(format, template.fields, &messages, conversation.signed),
+        session,
+        messages,
+    })
+}
+
+/// Parses a request or a list of messages. The session is the one whose running summary is used.
+pub fn request_log(
+    body: Value,
+    format: Option<RequestFormat>,
+    session: Option<SessionId>,
+) -> Result<ConversationLog, RequestError> {
+    let of = session.clone().unwrap_or_else(unnamed_session);
+    let request = ApiRequest::parse(body, format, &of).map_err(|error| {
+        RequestError::invalid(
+            error.to_string(),
+            "send messages in the format of Anthropic's Messages API or of OpenAI's Chat \
+             Completions API",
+        )
+    })?;
+    Ok(ConversationLog {
+        path: None,
+        session,
+        messages: request.messages.clone(),
+        measured_tokens: None,
+        request,
+    })
+}
