@@ -13,20 +13,20 @@ const ask = (payload) =>
   new Promise((resolve) => {
     let child;
     let answer = "";
-    const end = (context) => {
+    const end = (reply) => {
       clearTimeout(timer);
-      resolve(context);
+      resolve(reply);
     };
     const timer = setTimeout(() => {
       if (child) child.kill();
-      end(null);
+      end({});
     }, TIMEOUT_MS);
     try {
       child = spawn(PROGRAM, ["hook", "--agent", "opencode"], {
         stdio: ["pipe", "pipe", "ignore"],
         windowsHide: true,
       });
-      child.on("error", () => end(null));
+      child.on("error", () => end({}));
       child.stdin.on("error", () => {});
       child.stdout.setEncoding("utf8");
       child.stdout.on("data", (part) => {
@@ -34,17 +34,18 @@ const ask = (payload) =>
       });
       child.on("close", () => {
         try {
-          const { context } = JSON.parse(answer);
-          end(typeof context === "string" && context ? context : null);
+          end(JSON.parse(answer) || {});
         } catch {
-          end(null);
+          end({});
         }
       });
       child.stdin.end(JSON.stringify({ agent: "opencode", ...payload }));
     } catch {
-      end(null);
+      end({});
     }
   });
+
+const isText = (value) => typeof value === "string" && value !== "";
 
 // Events after which the daemon should read the session again.
 const FORWARDED = new Set([
@@ -58,8 +59,17 @@ const FORWARDED = new Set([
 // but the prompt tells that request apart.
 const TITLE_PROMPT = /^\s*You are a title generator/i;
 
-export const Throughline = async ({ directory, worktree } = {}) => {
+export const Throughline = async ({ client, directory, worktree } = {}) => {
   const cwd = directory || worktree || process.cwd();
+  // Returns the context of the answer, and shows the notice in the terminal if there is one.
+  const contextFor = async (payload) => {
+    const { context, notice } = await ask(payload);
+    if (isText(notice)) {
+      const toast = client?.tui?.showToast({ body: { message: notice, variant: "info" } });
+      Promise.resolve(toast).catch(() => {});
+    }
+    return isText(context) ? context : null;
+  };
   const sessions = new Map();
   // Returns the state of a session. The map is a least-recently-used cache.
   const stateOf = (id) => {
@@ -91,7 +101,7 @@ export const Throughline = async ({ directory, worktree } = {}) => {
         state.prompt = prompt.slice(0, PROMPT_CHARS_MAX);
         if (state.parent) return;
         const prompt_id = output?.message?.id || input?.messageID;
-        const context = await ask({
+        const context = await contextFor({
           event: "chat.message",
           ...payload(session_id, state),
           prompt,
@@ -113,7 +123,7 @@ export const Throughline = async ({ directory, worktree } = {}) => {
         if (state.parent || state.compacting || TITLE_PROMPT.test(output.system[0] || "")) return;
         if (state.given === undefined) {
           const { source, compactions } = state;
-          state.given = await ask({
+          state.given = await contextFor({
             event: "system.transform",
             ...payload(session_id, state),
             source,
@@ -130,7 +140,7 @@ export const Throughline = async ({ directory, worktree } = {}) => {
         const state = stateOf(session_id);
         state.compacting = true;
         state.compactions += 1;
-        const context = await ask({
+        const context = await contextFor({
           event: "session.compacting",
           ...payload(session_id, state),
           prompt_id: `compaction-${state.compactions}`,

@@ -31,6 +31,14 @@ pub(crate) struct Cli {
     /// Read this configuration file instead of the default one
     #[arg(long, global = true, value_name = "FILE", env = "THROUGHLINE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
+
+    /// Whether to print colors
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: clap::ColorChoice,
+
+    /// Do not show long output in a pager
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
 }
 
 /// Rewrites `-word` behind `search` to an option that clap accepts. Everything behind `--` is left
@@ -76,7 +84,7 @@ mod tests {
         listed.sort_unstable();
         assert_eq!(listed, existing);
         assert!(HELP.lines().all(|line| line.chars().count() <= 80));
-        assert!(HELP.lines().count() <= 54);
+        assert!(HELP.lines().count() <= 74);
     }
 
     #[test]

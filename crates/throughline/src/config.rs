@@ -2,10 +2,12 @@
 
 mod hook;
 mod retention;
+mod ui;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use anyhow::Context;
 use capture::CaptureScope;
@@ -15,6 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub(crate) use self::hook::{HookAnswerConfig, HookConfig, ModelEnvironment};
 pub(crate) use self::retention::RetentionConfig;
+pub(crate) use self::ui::UiConfig;
 use crate::model::{ModelConfig, SummaryConfig};
 
 /// The configuration file with all defaults, as `throughline config --default` prints it.
@@ -38,6 +41,9 @@ pub(crate) struct Config {
     pub(crate) model: ModelConfig,
     pub(crate) prices: PricesConfig,
     pub(crate) retention: RetentionConfig,
+    pub(crate) ui: UiConfig,
+    pub(crate) curate: CurateConfig,
+    pub(crate) distribute: DistributeConfig,
 }
 
 /// A year; a larger value is certainly a mistake.
@@ -51,6 +57,7 @@ pub(crate) struct CompactionConfig {
     pub(crate) min_messages: i64,
     pub(crate) max_tokens: i64,
     pub(crate) threshold: i64,
+    pub(crate) auto_tokens: i64,
 }
 
 impl Default for CompactionConfig {
@@ -61,13 +68,14 @@ impl Default for CompactionConfig {
             min_messages: 5,
             max_tokens: 40_000,
             threshold: 0,
+            auto_tokens: 160_000,
         }
     }
 }
 
 impl CompactionConfig {
     /// Returns the limits. A value that is not positive means the default.
-    pub(crate) fn limits(&self) -> CompactionLimits {
+    pub(crate) fn limits(&self, summary: &SummaryConfig) -> CompactionLimits {
         let positive = |value: i64| u64::try_from(value).ok().filter(|value| *value > 0);
         let defaults = CompactionLimits::default();
         CompactionLimits {
@@ -77,6 +85,7 @@ impl CompactionConfig {
                 .unwrap_or(defaults.min_messages),
             max_tokens: positive(self.max_tokens).map_or(defaults.max_tokens, Tokens),
             threshold: positive(self.threshold).map(Tokens),
+            summary: summary.limits(),
             ..defaults
         }
     }
@@ -93,6 +102,34 @@ pub(crate) struct CaptureConfig {
     pub(crate) allow: Vec<String>,
     pub(crate) deny: Vec<String>,
     pub(crate) threads: usize,
+    pub(crate) cadence_seconds: u64,
+}
+
+/// A day; agents delete their logs after weeks.
+const CADENCE_SECONDS_MAX: u64 = 24 * 60 * 60;
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct CurateConfig {
+    /// The folder of the catalog, relative to the root of a repository.
+    pub(crate) catalog_dir: PathBuf,
+    pub(crate) gate: learn::curate::CurationGate,
+}
+
+impl Default for CurateConfig {
+    fn default() -> Self {
+        Self {
+            catalog_dir: PathBuf::from(".throughline/patterns"),
+            gate: learn::curate::CurationGate::default(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct DistributeConfig {
+    /// Maps the key of a workspace to the domains that it belongs to.
+    pub(crate) domains: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -174,6 +211,7 @@ pub(crate) struct InjectionConfig {
     pub(crate) tokens: u64,
     pub(crate) gate: f64,
     pub(crate) sensitive: bool,
+    pub(crate) notices: bool,
 }
 
 impl Default for InjectionConfig {
@@ -192,6 +230,7 @@ impl Default for InjectionConfig {
             tokens: budget.tokens.0,
             gate,
             sensitive,
+            notices: true,
         }
     }
 }
@@ -208,6 +247,7 @@ impl InjectionConfig {
             disabled_by_environment: off_now,
             enabled: self.enabled,
             disabled_workspaces: self.off.clone(),
+            notices: self.notices,
             recall: recall::RecallConfig {
                 budget,
                 gate: self.gate,
@@ -219,6 +259,13 @@ impl InjectionConfig {
 }
 
 impl CaptureConfig {
+    pub(crate) fn watch_options(&self) -> capture::WatchOptions {
+        capture::WatchOptions {
+            rescan_every: Duration::from_secs(self.cadence_seconds),
+            ..capture::WatchOptions::default()
+        }
+    }
+
     fn scope(&self, workspaces: &WorkspacesConfig) -> CaptureScope {
         let capture = self.clone();
         CaptureScope {
@@ -247,6 +294,7 @@ impl Default for CaptureConfig {
             allow: scope.allowed,
             deny: scope.denied,
             threads: 0,
+            cadence_seconds: capture::WatchOptions::default().rescan_every.as_secs(),
         }
     }
 }
@@ -334,6 +382,13 @@ impl Config {
             }
         }
         self.retention.validate()?;
+        let cadence = self.capture.cadence_seconds;
+        if !(1..=CADENCE_SECONDS_MAX).contains(&cadence) {
+            anyhow::bail!(
+                "`cadence_seconds` under [capture] must be between 1 and {CADENCE_SECONDS_MAX}, \
+                 not {cadence}"
+            );
+        }
         let rate = self.serve.requests_per_second;
         if !(rate.is_finite() && rate >= 1.0) {
             anyhow::bail!("`requests_per_second` under [serve] must be at least 1");
@@ -341,6 +396,10 @@ impl Config {
         let idle = self.serve.idle_minutes;
         if !(idle.is_finite() && (0.0..=IDLE_MINUTES_MAX).contains(&idle)) {
             anyhow::bail!("`idle_minutes` under [serve] must be between 0 and {IDLE_MINUTES_MAX}");
+        }
+        let gate = self.injection.gate;
+        if !(0.0..=1.0).contains(&gate) {
+            anyhow::bail!("`gate` under [injection] must be between 0 and 1, not {gate}");
         }
         let budget = self.model.daily_usd;
         if !(budget.is_finite() && budget >= 0.0) {
@@ -390,17 +449,18 @@ mod tests {
         assert!(config.validate().unwrap_err().to_string().contains("\"m\""));
     }
 
+    fn limits(compaction: &str) -> CompactionLimits {
+        let config: CompactionConfig = toml::from_str(compaction).unwrap();
+        config.limits(&SummaryConfig::default())
+    }
+
     #[test]
     fn the_printed_limits_are_those_of_compaction() {
-        assert_eq!(
-            Config::default().compaction.limits(),
-            CompactionLimits::default()
-        );
+        assert_eq!(limits(""), CompactionLimits::default());
     }
 
     #[test]
     fn compaction_limits_that_are_not_positive_are_defaults() {
-        let limits = |text: &str| toml::from_str::<CompactionConfig>(text).unwrap().limits();
         for value in ["0", "-1", "-9223372036854775808"] {
             let text = ["min_tokens", "min_messages", "max_tokens", "threshold"]
                 .map(|name| format!("{name} = {value}"));
@@ -412,6 +472,9 @@ mod tests {
             (small.max_tokens, small.threshold),
             (Tokens(3), Some(Tokens(4)))
         );
+        let summary: SummaryConfig = toml::from_str("section_tokens = 5\nfile_tokens = 0").unwrap();
+        let limits = CompactionConfig::default().limits(&summary).summary;
+        assert_eq!((limits.section, limits.whole), (Tokens(5), Tokens(12_000)));
     }
 
     #[test]
@@ -430,6 +493,14 @@ mod tests {
                 .to_string()
                 .contains("unknown field `agent`")
         );
+        let config: Config = toml::from_str("[capture]\ncadence_seconds = 0").unwrap();
+        let refused = config.validate().unwrap_err().to_string();
+        assert!(refused.starts_with("`cadence_seconds` under [capture]"));
+        for gate in ["7.5", "-0.1", "nan"] {
+            let config: Config = toml::from_str(&format!("[injection]\ngate = {gate}")).unwrap();
+            let refused = config.validate().unwrap_err().to_string();
+            assert!(refused.starts_with("`gate` under [injection]"), "{refused}");
+        }
         let config: Config = toml::from_str("[capture]\nagents = [\"clod\"]").unwrap();
         assert!(
             config

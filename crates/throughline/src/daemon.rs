@@ -74,7 +74,12 @@ pub(crate) fn start(app: &App<'_>, port: Option<u16>) -> anyhow::Result<DaemonIn
             )
         })?;
     } else {
-        spawn(&app.home, &app.config_path, port)?;
+        spawn(&app.home, &app.config_path, port).map_err(|error| {
+            crate::output::error_with_hint(
+                format!("cannot start the daemon in {}: {error}", app.home.display()),
+                "check the owner and the permissions of the folder",
+            )
+        })?;
         // The socket answers slightly before `daemon.json` is written.
         let answers = || health().is_ok() && daemon::running_daemon(&app.home).is_some();
         if !wait_until(START_TIMEOUT, answers) {

@@ -17,8 +17,10 @@ use capture::AgentEnv;
 use capture::adapter::ENV_VARIABLES;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use terminal_size::terminal_size_of;
 
 use crate::output::error_with_hint;
+use crate::output::paged::Terminal;
 
 /// Our environment variables and their effect, as `throughline config` lists them.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
@@ -34,7 +36,11 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ),
     (
         "THROUGHLINE_COMPACTION",
-        "`on` or `off` overrides `enabled` under [compaction]",
+        "`on` or `off`: whether compactions use the running summary, whatever is configured",
+    ),
+    (
+        "THROUGHLINE_SUMMARY",
+        "`on` or `off` overrides `enabled` under [summary]",
     ),
     ("THROUGHLINE_INJECTION", "`off` disables injection"),
     ("THROUGHLINE_MODEL", "`off` disables the configured model"),
@@ -51,6 +57,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "set for an agent that Throughline runs as a model; disables hooks",
     ),
     ("NO_COLOR", "disable colored output"),
+    (
+        "PAGER",
+        "show output that is longer than the screen with this; empty for none, `less` if unset",
+    ),
     ("TZ", "the time zone of the output"),
 ];
 
@@ -73,10 +83,18 @@ pub(crate) struct Environment {
     /// Computed on first use, because finding the zone reads many files.
     pub(crate) zone: LazyLock<TimeZone>,
     pub(crate) color: bool,
+    /// Colors are not disabled, wherever they go.
+    pub(crate) wants_color: bool,
+    /// The terminal cannot move its cursor.
+    pub(crate) terminal_is_dumb: bool,
+    /// The terminal that standard output is connected to, if it is one.
+    pub(crate) terminal: Option<Terminal>,
     pub(crate) stderr_is_terminal: bool,
     pub(crate) stdin_is_terminal: bool,
-    /// Overrides whether compaction is enabled.
+    /// Overrides whether compactions use the running summary.
     pub(crate) compaction: Option<bool>,
+    /// Overrides whether running summaries are written.
+    pub(crate) summary: Option<bool>,
     /// The configured model is disabled.
     pub(crate) model_off: bool,
     log: Option<String>,
@@ -87,6 +105,13 @@ pub(crate) struct Environment {
 /// Returns the command line.
 pub(crate) fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
+}
+
+/// Returns whether a person is at the terminal: they type, and see what is printed.
+pub(crate) fn is_interactive() -> bool {
+    std::io::stdin().is_terminal()
+        && std::io::stdout().is_terminal()
+        && std::io::stderr().is_terminal()
 }
 
 /// Returns an environment variable, or `None` if it is unset or empty.
@@ -133,26 +158,55 @@ impl Environment {
             .collect();
         let (data_dir, config_dir) = platform_folders(&home);
         let fixed = fixed_time()?;
+        let path: Vec<PathBuf> = std::env::var_os("PATH")
+            .map(|path| std::env::split_paths(&path).collect())
+            .unwrap_or_default();
         Ok(Self {
+            terminal: stdout_terminal(&path),
             places: AgentEnv { home, variables },
             data_dir,
             config_dir,
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
-            path: std::env::var_os("PATH")
-                .map(|path| std::env::split_paths(&path).collect())
-                .unwrap_or_default(),
+            path,
             program: std::env::current_exe().ok(),
             injection_off: variable("THROUGHLINE_INJECTION").as_deref() == Some("off"),
             now: fixed.unwrap_or_else(Timestamp::now),
             clock_is_fixed: fixed.is_some(),
             zone: LazyLock::new(TimeZone::system),
             color: std::io::stdout().is_terminal() && wants_color(),
+            wants_color: wants_color(),
+            terminal_is_dumb: variable("TERM").as_deref() == Some("dumb"),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             stdin_is_terminal: std::io::stdin().is_terminal(),
             compaction: variable("THROUGHLINE_COMPACTION").and_then(|text| parse_switch(&text)),
+            summary: variable("THROUGHLINE_SUMMARY").and_then(|text| parse_switch(&text)),
             model_off: variable("THROUGHLINE_MODEL").is_some_and(|value| value == "off"),
             log: variable("THROUGHLINE_LOG"),
         })
+    }
+
+    /// Returns the surroundings of a unit test: a folder, and a time that does not pass.
+    #[cfg(test)]
+    pub(crate) fn for_test(cwd: &Path, now: Timestamp) -> Self {
+        let mut environment = Self::read().unwrap();
+        environment.places.home = cwd.to_owned();
+        environment.cwd = cwd.to_owned();
+        environment.now = now;
+        environment.clock_is_fixed = true;
+        environment.zone = LazyLock::new(|| TimeZone::UTC);
+        environment
+    }
+
+    /// Applies the options of the command line that override the environment.
+    pub(crate) fn apply_output_options(&mut self, color: clap::ColorChoice, pager_off: bool) {
+        match color {
+            clap::ColorChoice::Auto => {}
+            clap::ColorChoice::Always => (self.color, self.wants_color) = (true, true),
+            clap::ColorChoice::Never => (self.color, self.wants_color) = (false, false),
+        }
+        if let Some(terminal) = self.terminal.as_mut().filter(|_| pager_off) {
+            terminal.pager = None;
+        }
     }
 
     /// Returns the current time, for commands that run for a long time.
@@ -267,6 +321,31 @@ fn fixed_time() -> anyhow::Result<Option<Timestamp>> {
         })
     });
     parsed.transpose()
+}
+
+/// Returns the terminal that standard output is connected to, with the user's pager. Without the
+/// variable, `less` is the pager where it is installed.
+fn stdout_terminal(path: &[PathBuf]) -> Option<Terminal> {
+    let (columns, rows) = terminal_size_of(std::io::stdout())?;
+    let less = || path.iter().any(|folder| folder.join("less").exists());
+    let pager = match std::env::var("PAGER") {
+        Ok(command) => Some(command).filter(|command| !command.trim().is_empty()),
+        Err(_) => less().then(|| "less".to_owned()),
+    };
+    let is_dumb = variable("TERM").as_deref() == Some("dumb");
+    Some(Terminal {
+        columns: columns.0.into(),
+        rows: rows.0.into(),
+        pager: pager.filter(|_| !is_dumb),
+    })
+    // Some programs that open a terminal never set its size.
+    .filter(|terminal| terminal.columns > 0 && terminal.rows > 0)
+}
+
+/// Returns the width of the terminal that shows our messages.
+pub(crate) fn message_columns() -> Option<usize> {
+    let (columns, _) = terminal_size_of(std::io::stderr())?;
+    Some(columns.0.into()).filter(|columns| *columns > 0)
 }
 
 /// Returns whether the terminal supports colors and the user has not disabled them.

@@ -3,7 +3,8 @@
 //! This is the only crate that reads the environment and the configuration, prints, and exits. Each
 //! command has a file under [`commands`] with its arguments, whose doc comments are the help, and
 //! its `run` function. [`install`] edits the agents' configuration files, [`model`] builds the
-//! configured model, and [`output`] formats messages, tables and errors.
+//! configured model, [`output`] formats messages, tables and errors, and [`ui`] is the interactive
+//! UI.
 
 #![warn(unreachable_pub, let_underscore_drop)]
 #![warn(
@@ -24,10 +25,12 @@ mod daemon;
 mod environment;
 mod install;
 mod keychain;
+mod learning;
 mod model;
 mod samples;
 mod stages;
 mod stoppable;
+mod ui;
 
 use std::process::ExitCode;
 
@@ -37,11 +40,14 @@ use crate::cli::Cli;
 use crate::environment::Environment;
 
 fn main() -> ExitCode {
-    let arguments = environment::arguments();
+    let mut arguments = environment::arguments();
     // An agent waits for its hook, so a hook skips the argument parser and everything else that
     // takes time.
     if let Some(command_line) = commands::hook::parse_command_line(&arguments) {
         return commands::hook::answer_hook(command_line).into();
+    }
+    if arguments.len() == 1 && environment::is_interactive() {
+        arguments.push("ui".into());
     }
     let cli = match Cli::try_parse_from(cli::rewrite_arguments(arguments)) {
         Ok(cli) => cli,
@@ -54,7 +60,8 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<output::Exit> {
-    let environment = Environment::read()?;
+    let mut environment = Environment::read()?;
+    environment.apply_output_options(cli.color, cli.no_pager);
     environment.start_logging();
     commands::run(cli, &environment)
 }

@@ -58,6 +58,21 @@ impl Default for SummaryConfig {
     }
 }
 
+impl SummaryConfig {
+    /// Returns the size limits. A value that is not positive means the default.
+    pub(crate) fn limits(&self) -> SummaryLimits {
+        let defaults = SummaryLimits::default();
+        let positive = |value: u64, default: Tokens| match value {
+            0 => default,
+            value => Tokens(value),
+        };
+        SummaryLimits {
+            section: positive(self.section_tokens, defaults.section),
+            whole: positive(self.file_tokens, defaults.whole),
+        }
+    }
+}
+
 /// Section `[model]`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -142,10 +157,7 @@ pub(crate) fn summary_settings(app: &App<'_>) -> anyhow::Result<SummarySettings>
             new_tokens: Tokens(config.more_tokens),
             new_calls: config.tool_calls,
         },
-        limits: SummaryLimits {
-            section: Tokens(config.section_tokens),
-            whole: Tokens(config.file_tokens),
-        },
+        limits: config.limits(),
         template: match config.template.as_str() {
             "" => defaults.template,
             path => Template(Summary::parse(&read(path)?)),

@@ -177,7 +177,7 @@ fn record(session: &SessionId, number: u64, at: Timestamp, content: String) -> R
         call: None,
         content,
         tags: Vec::new(),
-        metadata: std::collections::BTreeMap::new(),
+        metadata: Default::default(),
         trust: Trust::Model,
         context: memory::RecordEnvironment::default(),
     }

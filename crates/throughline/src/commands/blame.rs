@@ -1,17 +1,18 @@
 //! `throughline blame`
 
 use std::fmt::Write as _;
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use recall::questions::{self, Blame};
 use serde::Serialize;
+use store::Store;
 
-use crate::commands::App;
 use crate::commands::sessions::session_label;
+use crate::commands::{App, parse_limit};
 use crate::output::table::count;
-use crate::output::text::{TextStyle, sanitize};
-use crate::output::{self, Exit, say, time};
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, say};
 
 /// Show which sessions read or changed a file, and why
 ///
@@ -27,7 +28,8 @@ pub(crate) struct BlameArgs {
     workspace: Option<String>,
 
     /// The number of sessions to show
-    #[arg(short = 'n', long, default_value_t = 10, value_name = "NUMBER")]
+    #[arg(short = 'n', long, default_value = "10", value_name = "NUMBER")]
+    #[arg(value_parser = parse_limit)]
     limit: usize,
 
     /// Print the sessions as JSON
@@ -44,11 +46,14 @@ pub(crate) fn run(app: &App<'_>, args: &BlameArgs) -> anyhow::Result<Exit> {
     let path = workspace_relative(app, &args.path);
     let blames = questions::blame(&store, &path, workspace.as_deref(), args.limit)?;
     let none = "No session read or changed this file.";
-    print_answers(args.json, &blames, none, |blame| format_blame(app, blame))
+    print_answers(app, args.json, &blames, none, |blame| {
+        format_blame(app, &store, blame)
+    })
 }
 
 /// Prints the answers to a question as JSON or as text, or says that there are none.
 pub(crate) fn print_answers<T: Serialize>(
+    app: &App<'_>,
     as_json: bool,
     answers: &[T],
     none: &str,
@@ -59,7 +64,7 @@ pub(crate) fn print_answers<T: Serialize>(
     } else if answers.is_empty() {
         say(none);
     } else {
-        let mut out = stdout().lock();
+        let mut out = app.output();
         for answer in answers {
             write!(out, "{}", format(answer))?;
         }
@@ -85,12 +90,10 @@ fn workspace_relative(app: &App<'_>, path: &str) -> String {
     )
 }
 
-fn format_blame(app: &App<'_>, blame: &Blame) -> String {
-    let style = TextStyle {
-        color: app.environment.color,
-    };
+fn format_blame(app: &App<'_>, store: &Store, blame: &Blame) -> String {
+    let style = app.style();
     let touch = &blame.touch;
-    let when = time::format_time(touch.last, &app.environment.zone);
+    let when = app.format_when(touch.last);
     let edits = if touch.edits > 0 {
         count(usize::try_from(touch.edits).unwrap_or(usize::MAX), "edit")
     } else {
@@ -101,7 +104,7 @@ fn format_blame(app: &App<'_>, blame: &Blame) -> String {
         .as_deref()
         .map_or("-", memory::workspace::name);
     let head = format!("{when}  {}  {edits}", sanitize(workspace));
-    let session = session_label(&touch.session);
+    let session = session_label(store, &touch.session);
     let mut out = format!("{}  {}\n", style.bold(&head), style.dim(&session));
     let _ = writeln!(out, "    {}", sanitize(&touch.path));
     for (who, text) in [("you", &blame.prompt), ("agent", &blame.said)] {

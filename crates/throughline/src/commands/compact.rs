@@ -1,18 +1,21 @@
 //! `throughline compact`
 
-use std::io::{Write, stdout};
+use std::io::{Read, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
 
-use distill::compact::{
-    CompactedConversation, CompactionLimits, CompactionOutcome as Compaction, Declined,
-};
+use anyhow::Context;
+use capture::request::RequestFormat;
+use distill::compact::{CompactedConversation, CompactionOutcome as Compaction, Trigger};
 use distill::summary::{EXTRACTION_TIME_MAX, RunningSummary};
-use memory::{MessageId, Summary, Tokens};
+use memory::Tokens;
+use serde_json::Value;
+use serve::CompactionSettings;
 use serve::requests::AccessScope;
-use serve::requests::compact::{
-    CompactOptions, ConversationLog, compact_log, event_name, file_log, message_text, outcome_json,
-    session_log,
+use serve::requests::compact::answer::{message_text, outcome_json, request_json};
+use serve::requests::compact::conversation::{
+    ConversationLog, RequestTemplate, file_log, request_log, session_log,
 };
+use serve::requests::compact::{CompactOptions, compact_log, supplied_notes, with_threshold};
 
 use crate::commands::App;
 use crate::commands::show::request_error;
@@ -23,20 +26,25 @@ use crate::output::{self, Exit, say};
 
 /// Compact a conversation: notes in place of its beginning, its end verbatim
 ///
-/// Reads the agent's own log and changes nothing. The result is a request that the model's API
-/// accepts: every tool result has its call, and no response is split. The notes are the session's
-/// running summary. Without one, the configured model summarizes the messages; without a model, or
-/// if it fails, the notes are extracted from the messages: requests and rules in the user's words,
-/// files, commands, failures. If nothing is compacted, says why.
+/// Takes a session, an agent's log, or a request to a model (Anthropic's Messages or OpenAI's Chat
+/// Completions format, or only the list of messages), and changes none of them. The result is a
+/// request that the model's API accepts: every tool result has its call, and no response is split.
+/// The notes are the session's running summary. Without one, the configured model summarizes the
+/// messages; without a model, or if it fails, the notes are extracted from the messages: requests
+/// and rules in the user's words, files, commands, failures. If nothing is compacted, says why.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompactArgs {
-    /// An agent's log file, or a session's id or a prefix of it
-    #[arg(value_name = "FILE|SESSION")]
+    /// A file, a session's id or a prefix of it, or `-` for a request on standard input
+    #[arg(value_name = "FILE|SESSION|-")]
     target: String,
 
-    /// Decline the compaction if the result has more tokens than this
+    /// Decline the compaction unless the result has fewer tokens than this
     #[arg(long, value_name = "TOKENS")]
     threshold: Option<u64>,
+
+    /// Decline the compaction of a conversation that is below `auto_tokens` of the configuration
+    #[arg(long)]
+    auto: bool,
 
     /// Use this file as the notes
     #[arg(long, value_name = "FILE")]
@@ -46,24 +54,25 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "ID", requires = "summary")]
     covers: Option<String>,
 
+    /// The format of the request: `anthropic` or `openai`
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    format: Option<RequestFormat>,
+
     /// Do not use a model, even if one is configured
     #[arg(long)]
     embedded: bool,
 
-    /// Print the request as JSON
+    /// Print only the request, ready to be sent
+    #[arg(long, conflicts_with = "json")]
+    request: bool,
+
+    /// Print the result as JSON, with the request
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Exit> {
-    let enabled = app
-        .environment
-        .compaction
-        .unwrap_or(app.config.compaction.enabled);
-    if !enabled {
-        return report_compaction(args, &Compaction::first_try(Err(Declined::Disabled)));
-    }
-    let log = read_target_log(app, &args.target)?;
+    let log = read_target(app, args)?;
     let models = ConfiguredModel::of(app).filter(|_| !args.embedded);
     // Without a store there are no notes, and the ledger is needed only if a model is used.
     let store = match app.has_store() {
@@ -71,31 +80,68 @@ pub(crate) fn run(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Exit> {
         false if models.is_some() => Some(app.open()?),
         false => None,
     };
-    let terms = CompactOptions {
-        limits: compaction_limits(app, args),
+    let settings = app.compaction_settings();
+    let options = CompactOptions {
+        settings: CompactionSettings {
+            limits: with_threshold(settings.limits, args.threshold),
+            ..settings
+        },
+        trigger: if args.auto {
+            Trigger::Auto
+        } else {
+            Trigger::Manual
+        },
         template: &model::summary_settings(app)?.template,
         notes: args
             .summary
             .as_deref()
             .map(|file| read_notes_file(args, file)),
+        hook_results: &[],
         model_provider: models.as_deref(),
         model_timeout: EXTRACTION_TIME_MAX,
-        scope: &app.config.scope(),
+        serve: &app.serve_settings(),
     };
     let clock = || app.environment.clock();
-    report_compaction(args, &compact_log(store.as_ref(), &log, &terms, &clock)?)
+    let outcome = compact_log(store.as_ref(), &log, &options, &clock)?;
+    report_compaction(args, &log, &outcome)
 }
 
-/// Reads the log of a file or a session. Messages never come from the store.
-fn read_target_log(app: &App<'_>, target: &str) -> anyhow::Result<ConversationLog> {
-    let (file, now) = (Path::new(target), app.environment.now);
-    let log = if file.is_file() {
-        file_log(file, None, None, now)
-    } else {
-        let store = app.open_existing()?;
-        session_log(&store, &AccessScope::unrestricted(), target, now)
+fn parse_format(name: &str) -> Result<RequestFormat, String> {
+    let unknown = || "must be `anthropic` or `openai`".to_owned();
+    RequestFormat::from_name(name).ok_or_else(unknown)
+}
+
+/// Reads the conversation: a request, or the log of a file or a session. Messages of a session
+/// never come from the store.
+fn read_target(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<ConversationLog> {
+    let (file, now) = (Path::new(&args.target), app.environment.now);
+    let template = RequestTemplate {
+        format: args.format,
+        ..RequestTemplate::default()
     };
-    log.map_err(request_error)
+    if args.target == "-" {
+        let mut text = Vec::new();
+        stdin().lock().read_to_end(&mut text)?;
+        let body = serde_json::from_slice(&text).context("standard input is not valid JSON")?;
+        return request_log(body, args.format, None).map_err(request_error);
+    }
+    if !file.is_file() {
+        let store = app.open_existing()?;
+        let everything = AccessScope::unrestricted();
+        let log = session_log(&store, &everything, &args.target, template, now);
+        return log.map_err(request_error);
+    }
+    let log = file_log(file, None, None, template, now);
+    let is_request = |body: &Value| body.is_array() || body.get("messages").is_some();
+    let body = || serde_json::from_slice(&std::fs::read(file).ok()?).ok();
+    match log {
+        // A log that no agent is known to have written may be a request.
+        Err(_) if let Some(body) = body().filter(is_request) => {
+            request_log(body, args.format, None)
+        }
+        log => log,
+    }
+    .map_err(request_error)
 }
 
 /// Reads notes from a file. If that fails, the compaction goes on without them and says so.
@@ -103,26 +149,18 @@ fn read_notes_file(args: &CompactArgs, file: &Path) -> Result<RunningSummary, St
     let file = file.display().to_string();
     let text = std::fs::read_to_string(&file);
     let text = text.map_err(|error| format!("cannot read {file}: {error}"))?;
-    Ok(RunningSummary {
-        summary: Summary::parse(&text),
-        file,
-        last: args.covers.as_deref().map(MessageId::new),
-    })
+    Ok(supplied_notes(&text, file, args.covers.as_deref()))
 }
 
-fn compaction_limits(app: &App<'_>, args: &CompactArgs) -> CompactionLimits {
-    let limits = app.config.compaction.limits();
-    let asked = args.threshold.filter(|tokens| *tokens > 0).map(Tokens);
-    CompactionLimits {
-        threshold: asked.or(limits.threshold),
-        ..limits
-    }
-}
-
-fn report_compaction(args: &CompactArgs, outcome: &Compaction) -> anyhow::Result<Exit> {
-    log_compaction(outcome);
+fn report_compaction(
+    args: &CompactArgs,
+    log: &ConversationLog,
+    outcome: &Compaction,
+) -> anyhow::Result<Exit> {
     if args.json {
-        output::print_json(&outcome_json(outcome))?;
+        output::print_json(&outcome_json(outcome, log))?;
+    } else if let (Ok(compacted), true) = (&outcome.result, args.request) {
+        output::print_json(&request_json(compacted, log))?;
     } else if let Ok(compacted) = &outcome.result {
         write!(stdout().lock(), "{}", format_compaction(compacted))?;
     }
@@ -141,30 +179,6 @@ fn report_compaction(args: &CompactArgs, outcome: &Compaction) -> anyhow::Result
         Err(declined) => {
             say(&format!("Nothing was compacted: {declined}."));
             Ok(Exit::NothingFound)
-        }
-    }
-}
-
-/// Logs the outcome as an event with its figures.
-fn log_compaction(outcome: &Compaction) {
-    let fell_through = outcome.fell_through.as_ref().map(Declined::name);
-    let model = outcome.model_declined.as_ref().map(Declined::name);
-    match &outcome.result {
-        Ok(compacted) => {
-            let figures = compacted.figures;
-            tracing::info!(
-                event = event_name(outcome),
-                fell_through,
-                model,
-                tokens_before = figures.tokens_before.0,
-                tokens_after = figures.tokens_after.0,
-                messages_cut = figures.messages_cut,
-                messages_kept = figures.messages_kept,
-                repairs = compacted.repairs.len(),
-            );
-        }
-        Err(declined) => {
-            tracing::info!(event = event_name(outcome), fell_through, model, why = %declined);
         }
     }
 }
@@ -197,7 +211,7 @@ fn format_compaction(compacted: &CompactedConversation) -> String {
     if let Some(preserved) = &compacted.boundary.preserved {
         line("kept", format!("{} to {}", preserved.head, preserved.tail));
     }
-    if let Some(last) = &compacted.boundary.last {
+    if let Some(last) = &compacted.last_cut {
         line("cut to", last.to_string());
     }
     if !compacted.boundary.tools.is_empty() {

@@ -1,6 +1,6 @@
 //! `throughline config`
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ pub(crate) struct ConfigArgs {
 }
 
 pub(crate) fn run(app: &App<'_>, args: &ConfigArgs) -> anyhow::Result<Exit> {
-    let mut out = stdout().lock();
+    let mut out = app.output();
     if args.default {
         write!(out, "{DEFAULT_TOML}")?;
         return Ok(Exit::Done);

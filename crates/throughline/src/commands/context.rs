@@ -1,7 +1,7 @@
 //! `throughline context`
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Read, Write, stdin};
 
 use jiff::Timestamp;
 use memory::Workspace;
@@ -76,7 +76,7 @@ pub(crate) fn run(app: &App<'_>, args: &ContextArgs) -> anyhow::Result<Exit> {
     if args.json {
         output::print_json(&recall.outcome)?;
     } else {
-        print_recalled(&recall.outcome, args.explain)?;
+        print_recalled(app, args, &recall.outcome)?;
         if context.pack().is_err()
             && let Some(hint) =
                 other_workspace_hint(&store, &settings, &recall.request.prompt, &workspace, now)?
@@ -148,15 +148,25 @@ fn read_prompt(args: &ContextArgs) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn print_recalled(recalled: &RecallOutcome, explain: bool) -> anyhow::Result<()> {
+fn print_recalled(
+    app: &App<'_>,
+    args: &ContextArgs,
+    recalled: &RecallOutcome,
+) -> anyhow::Result<()> {
     match &recalled.answer {
         RecallAnswer::Inject(pack) => {
-            writeln!(stdout().lock(), "{}", pack.text)?;
-            say(&format!("Injection {}, {} tokens.", pack.id, pack.tokens));
+            writeln!(app.output(), "{}", sanitize(&pack.text))?;
+            match args.record {
+                true => say(&format!("Injection {}, {} tokens.", pack.id, pack.tokens)),
+                false => say(&format!(
+                    "A preview of {} tokens; --record counts it as shown, so that it can be rated.",
+                    pack.tokens
+                )),
+            }
         }
         RecallAnswer::Abstain(silence) => say(&format!("Nothing: {}.", silence.reason())),
     }
-    if explain {
+    if args.explain {
         say(&format!(
             "Searched for: {}; confidence {:.0} %.",
             sanitize(&recalled.keywords.join(" ")),

@@ -1,6 +1,8 @@
 //! `throughline digest`
 
-use std::io::{Write, stdout};
+mod report;
+
+use std::io::Write;
 
 use memory::digest::{
     CappedList, Digest, DigestStep, FIRST_PROMPTS_MAX, Overhead, SeenError, StepKind,
@@ -9,7 +11,7 @@ use store::StoredDigest;
 
 use crate::commands::{App, show};
 use crate::output::table::count;
-use crate::output::text::{TextStyle, sanitize};
+use crate::output::text::sanitize;
 use crate::output::{self, Exit};
 
 /// Show what a session was about and how it ended
@@ -18,8 +20,16 @@ use crate::output::{self, Exit};
 #[derive(Debug, clap::Args)]
 pub(crate) struct DigestArgs {
     /// The id of a session, or a prefix of it
-    #[arg(value_name = "SESSION")]
-    session: String,
+    #[arg(value_name = "SESSION", required_unless_present = "since")]
+    session: Option<String>,
+
+    /// Report on all sessions from this time on: 7d, yesterday, 2026-01-05
+    #[arg(long, value_name = "TIME", conflicts_with = "session")]
+    since: Option<String>,
+
+    /// With --since: only the workspace of the current folder
+    #[arg(long, requires = "since")]
+    here: bool,
 
     /// Print the digest as JSON
     #[arg(long)]
@@ -28,7 +38,10 @@ pub(crate) struct DigestArgs {
 
 pub(crate) fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    let session = show::find_session(&store, &args.session)?;
+    let Some(session) = &args.session else {
+        return report::run(app, args, &store);
+    };
+    let session = show::find_session(&store, session)?;
     let stored = store.digest(&session.id)?;
     let stored = match stored {
         Some(stored) if !stored.stale || session.evicted > 0 => stored,
@@ -48,13 +61,14 @@ pub(crate) fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
         output::print_json(&stored)?;
         return Ok(Exit::Done);
     }
-    let mut out = stdout().lock();
+    let mut out = app.output();
     write!(
         out,
         "{}{}",
         show::session_heading(app, &store, &session)?,
         format_digest(app, &stored.digest)
     )?;
+    out.finish()?;
     if stored.stale {
         say!("The session has continued since; the next ingest updates its digest.");
     }
@@ -69,9 +83,7 @@ pub(crate) fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
 
 /// Formats a digest as text.
 pub(crate) fn format_digest(app: &App<'_>, digest: &Digest) -> String {
-    let paint = TextStyle {
-        color: app.environment.color,
-    };
+    let paint = app.style();
     let mut page = String::new();
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
@@ -242,7 +254,7 @@ fn overhead_line(overhead: &Overhead) -> Option<String> {
 }
 
 /// Formats a duration with its largest units.
-fn format_duration(ms: u64) -> String {
+pub(crate) fn format_duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..60 => format!("{seconds} s"),

@@ -159,6 +159,21 @@ fn open(app: &App<'_>) -> anyhow::Result<(Option<store::Store>, Option<String>)>
     }
 }
 
+/// Returns the agents that have logs here, and when they delete them.
+pub(crate) fn agent_notes(app: &App<'_>) -> Vec<(String, String)> {
+    let agents = ADAPTERS
+        .iter()
+        .map(|adapter| diagnose_agent(app, adapter.flavor()));
+    let here = agents.filter(|agent| agent.logs > 0);
+    here.map(|agent| {
+        let logs = output::table::count(agent.logs, "log");
+        let size = output::table::format_bytes(agent.size_bytes);
+        let note = format!("{logs}, {size}, {}", report::deletion_note(app, &agent));
+        (agent.agent.title().to_owned(), note)
+    })
+    .collect()
+}
+
 fn diagnose_agent(app: &App<'_>, flavor: Flavor) -> AgentDiagnosis {
     let adapters: Vec<_> = ADAPTERS
         .iter()

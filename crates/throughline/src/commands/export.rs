@@ -1,5 +1,7 @@
 //! `throughline export`
 
+mod transcript;
+
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
@@ -9,18 +11,28 @@ use indicatif::ProgressBar;
 use memory::Session;
 use store::{DamagedTexts, ExportFilter, ExportReport, Store};
 
+use self::transcript::{TranscriptFormat, write_transcript};
 use crate::commands::{App, show};
 use crate::output::table::count;
 use crate::output::text::sanitize;
 use crate::output::{Exit, error_with_hint};
 
-/// Export the store as JSON Lines, or restore the log of a session
+/// Export the store as JSON Lines, or a session as a readable file
 ///
 /// Each line is an object: a workspace, a session with its records and usage, a part of an archived
 /// log, or a fact. `throughline import` reads the file. Secrets were removed before anything was
 /// stored, so an export contains none.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
+    /// With --format: the session to write, by its id or the beginning of it
+    #[arg(value_name = "SESSION", requires = "format")]
+    transcript: Option<String>,
+
+    /// Write one session as a readable file
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "transcript")]
+    #[arg(conflicts_with_all = ["raw", "since", "workspace", "session", "without_logs"])]
+    format: Option<TranscriptFormat>,
+
     /// Write the archived log of this session, as its agent wrote it but without secrets
     ///
     /// This works even if the agent has deleted the log.
@@ -44,17 +56,40 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     without_logs: bool,
 
-    /// Write to this file instead of standard output; with --raw, to this folder
+    /// Write to this file instead of standard output; with --raw, a name without an extension is a
+    /// folder
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
 }
 
 pub(crate) fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
+    if let (Some(session), Some(format)) = (&args.transcript, args.format) {
+        return export_transcript(app, &store, session, format, args.output.as_deref());
+    }
     match &args.raw {
         Some(session) => export_raw(app, &store, session, args.output.as_deref()),
         None => export_all(app, &store, args),
     }
+}
+
+fn export_transcript(
+    app: &App<'_>,
+    store: &Store,
+    session: &str,
+    format: TranscriptFormat,
+    output: Option<&Path>,
+) -> anyhow::Result<Exit> {
+    let session = show::find_session(store, session)?;
+    let write = |out: &mut dyn Write| write_transcript(app, store, &session, format, out);
+    match output {
+        Some(path) => {
+            write_new_file(path, write)?;
+            say!("Wrote {}.", path.display());
+        }
+        None => write(&mut BufWriter::new(stdout().lock()))?,
+    }
+    Ok(Exit::Done)
 }
 
 fn export_all(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result<Exit> {
@@ -78,7 +113,7 @@ fn export_all(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result
         bar.set_position(done as u64);
     };
     let exported = match &args.output {
-        Some(path) => write_new_file(path, |out| store.export(&filter, out, &show))?,
+        Some(path) => write_new_file(path, |out| Ok(store.export(&filter, out, &show)?))?,
         None => store.export(&filter, &mut BufWriter::new(stdout().lock()), &show)?,
     };
     bar.finish_and_clear();
@@ -86,7 +121,9 @@ fn export_all(app: &App<'_>, store: &Store, args: &ExportArgs) -> anyhow::Result
     if !exported.damaged.is_empty() {
         return Ok(report_damaged(&exported.damaged));
     }
-    Ok(Exit::of_query(exported.sessions == 0))
+    Ok(Exit::of_query(
+        exported.sessions == 0 && exported.facts == 0,
+    ))
 }
 
 /// Prints what was left out because it is damaged.
@@ -112,7 +149,7 @@ fn report_exported(exported: &ExportReport) {
 /// existing file is not overwritten.
 fn write_new_file<T>(
     path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> store::Result<T>,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     if path.exists() {
         return Err(error_with_hint(
@@ -136,7 +173,7 @@ fn write_new_file<T>(
     result.with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn create_private(path: &Path) -> anyhow::Result<std::fs::File> {
+pub(crate) fn create_private(path: &Path) -> anyhow::Result<std::fs::File> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -188,10 +225,23 @@ fn export_raw(
             }
         );
     }
+    // A name such as `raw.jsonl` is meant as a file.
+    let file = output.filter(|path| path.extension().is_some() && !path.is_dir());
+    if let Some(file) = file.filter(|_| logs.len() + others > 1) {
+        return Err(error_with_hint(
+            format!("{} has several logs or versions of one", session.id),
+            format!("give a folder instead of {}", file.display()),
+        ));
+    }
     for (path, log) in &logs {
-        match output {
-            Some(folder) => save_versions(folder, path, log)?,
-            None => stdout().lock().write_all(log.text.as_bytes())?,
+        match (file, output) {
+            (Some(file), _) => {
+                let folder = file.parent().unwrap_or(Path::new(""));
+                let name = file.file_name().context("the file has no name")?;
+                save_file(folder, Path::new(name), &log.text)?;
+            }
+            (None, Some(folder)) => save_versions(folder, path, log)?,
+            (None, None) => stdout().lock().write_all(log.text.as_bytes())?,
         }
     }
     if !damaged.is_empty() {
@@ -202,9 +252,9 @@ fn export_raw(
 
 /// A log in the archive.
 #[derive(Default)]
-struct ArchivedLog {
+pub(crate) struct ArchivedLog {
     /// The longest version of the log.
-    text: String,
+    pub(crate) text: String,
     /// Other versions, from before or after the agent rewrote the log.
     others: Vec<String>,
 }
@@ -228,7 +278,7 @@ impl ArchivedLog {
 
 /// Returns the archived logs of a session by path. A log that was moved is archived under both
 /// paths; only the longer one is returned.
-fn archived_logs(
+pub(crate) fn archived_logs(
     store: &Store,
     session: &Session,
 ) -> anyhow::Result<(BTreeMap<String, ArchivedLog>, DamagedTexts)> {

@@ -1,17 +1,17 @@
 //! `throughline facts`
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use distill::model_facts::stage::{self, ModelFactError};
-use memory::{Fact, FactKind};
-use store::{FactFilter, FactScope, Store};
+use memory::{Fact, FactKind, Trust};
+use store::{FactFilter, FactScope, NewFact, Store};
 
 use crate::commands::show::find_session;
-use crate::commands::{App, pin};
+use crate::commands::{App, parse_limit, pin, remember};
 use crate::model;
-use crate::output::table::{count, format_table};
-use crate::output::text::sanitize;
-use crate::output::{self, Exit, error_with_hint, say, time};
+use crate::output::table::{TableColumn, count, format_columns};
+use crate::output::text::{one_line, sanitize};
+use crate::output::{self, Exit, error_with_hint, say};
 
 /// List facts, preferences and pins
 ///
@@ -32,8 +32,17 @@ pub(crate) struct FactsArgs {
     history: bool,
 
     /// Delete the fact with this id
-    #[arg(long, value_name = "ID", conflicts_with_all = ["workspace", "kind", "history"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["workspace", "kind", "history", "text"])]
     forget: Option<String>,
+
+    /// Replace the text of the fact with this id; the old text stays in its history
+    #[arg(long, value_name = "ID", requires = "text")]
+    #[arg(conflicts_with_all = ["workspace", "kind", "history", "forget"])]
+    edit: Option<String>,
+
+    /// The new text of the fact
+    #[arg(value_name = "TEXT", requires = "edit")]
+    text: Vec<String>,
 
     /// Extract the facts of this session with the configured model: its id or a prefix of it
     #[arg(
@@ -44,7 +53,8 @@ pub(crate) struct FactsArgs {
     extract: Option<String>,
 
     /// The number of facts to show
-    #[arg(short = 'n', long, default_value_t = 100, value_name = "NUMBER")]
+    #[arg(short = 'n', long, default_value = "100", value_name = "NUMBER")]
+    #[arg(value_parser = parse_limit)]
     limit: usize,
 
     /// Print the facts as JSON
@@ -67,6 +77,9 @@ pub(crate) fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
         say(&format!("Forgotten: {}", fact.id.short()));
         return Ok(Exit::Done);
     }
+    if let Some(prefix) = &args.edit {
+        return edit_fact(app, args, &store, prefix);
+    }
     if let Some(session) = &args.extract {
         return extract_facts(app, args, &store, session);
     }
@@ -84,13 +97,42 @@ pub(crate) fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
     } else if facts.is_empty() {
         say("No facts.");
     } else {
-        write!(stdout().lock(), "{}", format_facts(app, &facts))?;
+        write!(app.output(), "{}", format_facts(app, &facts))?;
     }
     Ok(if facts.is_empty() {
         Exit::NothingFound
     } else {
         Exit::Done
     })
+}
+
+/// Replaces the text of a fact. What the user writes is the user's own statement.
+fn edit_fact(app: &App<'_>, args: &FactsArgs, store: &Store, prefix: &str) -> anyhow::Result<Exit> {
+    let fact = pin::find_fact(store, prefix)?;
+    let text = remember::check_fact_text(&args.text.join(" "))?;
+    let workspace = match &fact.workspace {
+        Some(key) => Some(app.find_workspace(store, Some(key))?),
+        None => None,
+    };
+    let id = store.replace_fact(
+        fact.id,
+        NewFact {
+            workspace,
+            kind: fact.kind,
+            text,
+            tags: fact.tags,
+            trust: Trust::User,
+            pinned: fact.pinned,
+            at: app.environment.now,
+            sources: fact.sources,
+        },
+    )?;
+    if args.json {
+        output::print_json(&store.fact(id)?)?;
+    } else {
+        say(&format!("Changed {} to {}.", fact.id.short(), id.short()));
+    }
+    Ok(Exit::Done)
 }
 
 /// Extracts the facts of a session with the configured model.
@@ -143,12 +185,18 @@ fn extract_facts(
     Ok(Exit::Done)
 }
 
+const COLUMNS: &[TableColumn] = &[
+    TableColumn::left("ID"),
+    TableColumn::left("KIND"),
+    TableColumn::left("SAID BY").dropped_at(2),
+    TableColumn::left("LAST SAID").dropped_at(1),
+    TableColumn::right("TIMES").dropped_at(3),
+    TableColumn::left("WORKSPACE").shrinks_to(10),
+    TableColumn::left("FACT").shrinks_to(30),
+];
+
 fn format_facts(app: &App<'_>, facts: &[Fact]) -> String {
-    let head = [
-        "ID", "KIND", "SAID BY", "LAST SAID", "TIMES", "WORKSPACE", "FACT",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(facts.iter().map(|fact| {
+    let rows = facts.iter().map(|fact| {
         let pinned = if fact.pinned { " (pinned)" } else { "" };
         let state = match fact.superseded {
             Some(newer) => format!(" (superseded by {})", newer.short()),
@@ -162,11 +210,11 @@ fn format_facts(app: &App<'_>, facts: &[Fact]) -> String {
             fact.id.short(),
             format!("{}{pinned}", fact.kind),
             fact.trust.name().to_owned(),
-            time::format_time(Some(fact.seen), &app.environment.zone),
+            app.format_when(Some(fact.seen)),
             fact.times.to_string(),
             sanitize(place),
-            format!("{}{state}", sanitize(&fact.text).replace('\n', " ")),
+            format!("{}{state}", one_line(&fact.text)),
         ]
-    }));
-    format_table(&rows)
+    });
+    format_columns(COLUMNS, &rows.collect::<Vec<_>>(), app.columns())
 }

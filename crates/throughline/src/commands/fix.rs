@@ -1,15 +1,16 @@
 //! `throughline fix`
 
 use std::fmt::Write as _;
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Read, Write, stdin};
 
 use recall::questions::{self, ErrorHistory, ErrorResolution};
+use store::Store;
 
-use crate::commands::App;
 use crate::commands::sessions::session_label;
+use crate::commands::{App, parse_limit};
 use crate::output::table::count;
-use crate::output::text::{TextStyle, sanitize};
-use crate::output::{self, Exit, say, time};
+use crate::output::text::sanitize;
+use crate::output::{self, Exit, say};
 
 /// Show where an error occurred before, and what fixed it
 #[derive(Debug, clap::Args)]
@@ -23,7 +24,8 @@ pub(crate) struct FixArgs {
     workspace: Option<String>,
 
     /// The number of occurrences and fixes to show
-    #[arg(short = 'n', long, default_value_t = 5, value_name = "NUMBER")]
+    #[arg(short = 'n', long, default_value = "5", value_name = "NUMBER")]
+    #[arg(value_parser = parse_limit)]
     limit: usize,
 
     /// Print the occurrences and fixes as JSON
@@ -53,7 +55,7 @@ pub(crate) fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
     } else if nothing {
         say("This error did not occur before.");
     } else {
-        write!(stdout().lock(), "{}", format_fix(app, &fix))?;
+        write!(app.output(), "{}", format_fix(app, &store, &fix))?;
     }
     Ok(if nothing {
         Exit::NothingFound
@@ -62,14 +64,12 @@ pub(crate) fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
     })
 }
 
-fn format_fix(app: &App<'_>, fix: &ErrorHistory) -> String {
-    let style = TextStyle {
-        color: app.environment.color,
-    };
+fn format_fix(app: &App<'_>, store: &Store, fix: &ErrorHistory) -> String {
+    let style = app.style();
     let mut out = format!("Seen in {}:\n", count(fix.occurrences.len(), "place"));
     for seen in &fix.occurrences {
-        let when = time::format_time(seen.at, &app.environment.zone);
-        let session = session_label(&seen.session);
+        let when = app.format_when(seen.at);
+        let session = session_label(store, &seen.session);
         let _ = writeln!(out, "  {when}  {}", style.dim(&session));
         let _ = writeln!(out, "      {}", sanitize(&seen.line));
         if let Some(command) = &seen.command {
@@ -80,14 +80,15 @@ fn format_fix(app: &App<'_>, fix: &ErrorHistory) -> String {
         out += "No session shows what fixed it.\n";
     }
     for way in &fix.ways {
-        out += &format_resolution(app, way, style);
+        out += &format_resolution(app, store, way);
     }
     out
 }
 
-fn format_resolution(app: &App<'_>, way: &ErrorResolution, style: TextStyle) -> String {
-    let when = time::format_time(way.at, &app.environment.zone);
-    let session = session_label(&way.session);
+fn format_resolution(app: &App<'_>, store: &Store, way: &ErrorResolution) -> String {
+    let style = app.style();
+    let when = app.format_when(way.at);
+    let session = session_label(store, &way.session);
     let mut out = format!(
         "{}  {}\n",
         style.bold(&format!("Fixed by {when}:")),

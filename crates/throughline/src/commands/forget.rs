@@ -1,15 +1,15 @@
 //! `throughline forget`
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use memory::{Flavor, RecordId, RecordKind};
 use store::forget::{FileRole, ForgetPlan, ForgetReport, Selection, Traces, managed_files};
 use store::{LiftOutcome, Store, Tombstone};
 
 use crate::commands::search::parse_record_kind;
-use crate::commands::{App, parse_flavor, show};
+use crate::commands::{App, parse_flavor, pin, show};
 use crate::output::table::{count, format_table};
-use crate::output::text::sanitize;
+use crate::output::text::{one_line, sanitize};
 use crate::output::{self, Exit, error_with_hint, say, time};
 
 /// Delete records, sessions or a workspace for good
@@ -19,7 +19,7 @@ use crate::output::{self, Exit, error_with_hint, say, time};
 /// several filters are given, all of them must match.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ForgetArgs {
-    /// Records and sessions, by id or id prefix; a session includes its subagents
+    /// Records, sessions and facts, by id or id prefix; a session includes its subagents
     #[arg(value_name = "ID")]
     ids: Vec<String>,
 
@@ -121,7 +121,13 @@ fn build_selection(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::R
     for id in &args.ids {
         match find_record(store, id)? {
             Some(record) => selection.records.push(record),
-            None => selection.sessions.push(show::find_session(store, id)?.id),
+            None => match show::find_session(store, id) {
+                Ok(session) => selection.sessions.push(session.id),
+                Err(error) => match pin::find_fact(store, id) {
+                    Ok(fact) => selection.facts.push(*fact.id.as_bytes()),
+                    Err(_) => return Err(error),
+                },
+            },
         }
     }
     Ok(selection)
@@ -149,12 +155,11 @@ fn find_record(store: &Store, prefix: &str) -> anyhow::Result<Option<RecordId>> 
 }
 
 fn print_plan(app: &App<'_>, plan: &ForgetPlan) -> anyhow::Result<()> {
-    write!(stdout().lock(), "{}", format_plan(app, plan))?;
-    Ok(())
+    Ok(write!(app.output(), "{}", format_plan(app, plan))?)
 }
 
 /// Formats what would be forgotten.
-fn format_plan(app: &App<'_>, plan: &ForgetPlan) -> String {
+pub(crate) fn format_plan(app: &App<'_>, plan: &ForgetPlan) -> String {
     let zone = &app.environment.zone;
     let mut text = String::new();
     for session in plan.sessions.iter().take(LISTED_MAX) {
@@ -163,15 +168,7 @@ fn format_plan(app: &App<'_>, plan: &ForgetPlan) -> String {
             time::format_time(session.ended.or(session.started), zone),
             sanitize(session.id.as_str()),
             count(session.records, "record"),
-            sanitize(
-                session
-                    .title
-                    .as_deref()
-                    .unwrap_or("-")
-                    .lines()
-                    .next()
-                    .unwrap_or("-")
-            ),
+            one_line(session.title.as_deref().unwrap_or("-")),
         );
     }
     text += &more_line(plan.sessions.len(), "sessions");
@@ -270,7 +267,7 @@ fn list_tombstones(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::R
                 .iter()
                 .map(|tombstone| tombstone_row(app, tombstone)),
         );
-        write!(stdout().lock(), "{}", format_table(&rows))?;
+        write!(app.output(), "{}", format_table(&rows))?;
     }
     Ok(Exit::of_query(tombstones.is_empty()))
 }

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use recall::questions::{self, CommandHistory};
+use store::Store;
 
-use crate::commands::App;
 use crate::commands::blame::print_answers;
 use crate::commands::sessions::session_label;
-use crate::output::text::{TextStyle, indent, sanitize};
-use crate::output::{Exit, time};
+use crate::commands::{App, parse_limit};
+use crate::output::Exit;
+use crate::output::text::{indent, sanitize};
 
 /// Show how a command was run before, and whether it worked
 #[derive(Debug, clap::Args)]
@@ -22,7 +23,8 @@ pub(crate) struct HowArgs {
     workspace: Option<String>,
 
     /// The number of commands to show
-    #[arg(short = 'n', long, default_value_t = 10, value_name = "NUMBER")]
+    #[arg(short = 'n', long, default_value = "10", value_name = "NUMBER")]
+    #[arg(value_parser = parse_limit)]
     limit: usize,
 
     /// Print the commands as JSON
@@ -35,15 +37,13 @@ pub(crate) fn run(app: &App<'_>, args: &HowArgs) -> anyhow::Result<Exit> {
     let words = args.command.join(" ");
     let ways = questions::how(&store, &words, args.workspace.as_deref(), args.limit)?;
     let none = "No session ran such a command.";
-    print_answers(args.json, &ways, none, |way| {
-        format_command_history(app, way)
+    print_answers(app, args.json, &ways, none, |way| {
+        format_command_history(app, &store, way)
     })
 }
 
-fn format_command_history(app: &App<'_>, way: &CommandHistory) -> String {
-    let style = TextStyle {
-        color: app.environment.color,
-    };
+fn format_command_history(app: &App<'_>, store: &Store, way: &CommandHistory) -> String {
+    let style = app.style();
     let mut tally = Vec::new();
     for (number, what) in [
         (way.succeeded, "worked"),
@@ -55,7 +55,7 @@ fn format_command_history(app: &App<'_>, way: &CommandHistory) -> String {
         }
     }
     let last = &way.last;
-    let when = time::format_time(last.at, &app.environment.zone);
+    let when = app.format_when(last.at);
     let status = match (last.succeeded, last.exit_code) {
         (Some(true), Some(code)) | (Some(false), Some(code)) => format!(", exit {code}"),
         _ => String::new(),
@@ -64,7 +64,7 @@ fn format_command_history(app: &App<'_>, way: &CommandHistory) -> String {
         .cwd
         .as_deref()
         .map_or(String::new(), |cwd| format!(" in {}", sanitize(cwd)));
-    let session = session_label(&last.session);
+    let session = session_label(store, &last.session);
     let mut out = indent(&style.bold(&sanitize(&way.command)), "");
     let verb = if last.succeeded == Some(true) {
         "last success"

@@ -16,7 +16,8 @@ use crate::output::{self, Exit};
 /// At most this many skipped lines are printed.
 const SHOWN_MAX: usize = 10;
 
-const PROGRESS: &str = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left";
+const PROGRESS: &str =
+    "{wide_bar} {decimal_bytes}/{decimal_total_bytes} at {decimal_bytes_per_sec}, {eta} left";
 
 /// Import a file that `throughline export` wrote
 ///

@@ -1,8 +1,9 @@
 //! `throughline ingest`
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,14 +16,18 @@ use memory::{Flavor, SessionId};
 use serde::Serialize;
 use serve::hook::{pending, run_follow_ups};
 use store::retention::RetentionReport;
+use store::{OpenMode, Store};
 
 use crate::commands::{App, parse_flavor};
+use crate::keychain::SystemKeychain;
 use crate::output::progress::progress_bar;
 use crate::output::table::{count, format_bytes};
+use crate::output::text::sanitize;
 use crate::output::{self, Exit, error_with_hint, say};
 use crate::stages::{StageResults, StageRunner};
 
-const PROGRESS: &str = "{bar:30} {bytes}/{total_bytes} at {bytes_per_sec}, {eta} left, {msg}";
+const PROGRESS: &str = "{wide_bar} {decimal_bytes}/{decimal_total_bytes} \
+    at {decimal_bytes_per_sec}, {eta} left, {msg}";
 /// At most this many warnings about logs are printed.
 const WARNINGS_MAX: usize = 20;
 
@@ -91,6 +96,11 @@ pub(crate) fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
     };
     if args.json {
         output::print_json(&ingested.report())?;
+    } else if args.dry_run {
+        // What a dry run reports is its result, so it can be piped.
+        let lines = describe_sweep(&ingested.sweep, "Would ingest").join("\n");
+        writeln!(app.output(), "{}", sanitize(&lines))?;
+        print_sweep_problems(&ingested.sweep);
     } else {
         ingested.print();
     }
@@ -115,6 +125,7 @@ pub(crate) fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutc
         let now = app.environment.now;
         let store = app.open()?;
         let sweep = capture::sweep_discovered(&store, sources, discovery, control, now)?;
+        serve::stages::record_sweep(&store, &sweep, now);
         let stages = StageRunner::new(app, &store, stop)?;
         if !sweep.interrupted {
             run_pending_follow_ups(&stages, sources);
@@ -184,7 +195,10 @@ impl IngestOutcome {
 
     /// Prints the results as messages.
     pub(crate) fn print(&self) {
-        print_sweep(&self.sweep, self.stages.is_none());
+        for line in describe_sweep(&self.sweep, "Ingested") {
+            say(&line);
+        }
+        print_sweep_problems(&self.sweep);
         if let Some(done) = &self.stages {
             done.retention.print();
             for line in done.report_lines() {
@@ -335,6 +349,11 @@ pub(crate) fn default_roots(app: &App<'_>, adapters: &[&Adapter]) -> Vec<Root> {
         let flavor = adapter.flavor();
         let paths = match app.config.roots.get(flavor.name()) {
             Some(configured) => configured_roots(app, configured),
+            None if flavor == Flavor::Aider => {
+                let mut paths = adapter.roots(&app.environment.places);
+                paths.extend(aider_histories(app));
+                paths
+            }
             None => adapter.roots(&app.environment.places),
         };
         roots.extend(paths.into_iter().map(|path| Root {
@@ -343,6 +362,28 @@ pub(crate) fn default_roots(app: &App<'_>, adapters: &[&Adapter]) -> Vec<Root> {
         }));
     }
     roots
+}
+
+/// The most workspaces in which a history of Aider is looked for.
+const WORKSPACES_MAX: usize = 1000;
+
+/// Returns the histories of Aider in the known workspaces. Aider keeps one in each repository and
+/// none in a common place.
+fn aider_histories(app: &App<'_>) -> Vec<PathBuf> {
+    if !app.has_store() {
+        return Vec::new();
+    }
+    let workspaces = Store::open_with(&app.home, OpenMode::ReadOnly, &SystemKeychain)
+        .and_then(|store| store.workspaces_matching("", WORKSPACES_MAX));
+    let workspaces = workspaces.unwrap_or_else(|error| {
+        tracing::debug!(%error, "cannot list the workspaces");
+        Vec::new()
+    });
+    workspaces
+        .iter()
+        .map(|workspace| Path::new(&workspace.root).join(capture::flavor::AIDER_HISTORY))
+        .filter(|path| path.is_absolute() && path.is_file())
+        .collect()
 }
 
 /// Expands `~` in configured folders, and warns of those that do not exist: they are probably
@@ -371,14 +412,14 @@ pub(crate) fn threads(app: &App<'_>) -> usize {
     }
 }
 
-fn print_sweep(sweep: &SweepReport, dry_run: bool) {
-    let verb = if dry_run { "Would ingest" } else { "Ingested" };
-    say!(
+/// Returns what a sweep read and skipped, one sentence per line.
+fn describe_sweep(sweep: &SweepReport, verb: &str) -> Vec<String> {
+    let mut lines = vec![format!(
         "{verb} {} from {} ({}).",
         count(sweep.records, "record"),
         count(sweep.ingested, "log"),
         format_bytes(sweep.read_bytes),
-    );
+    )];
     let mut notes = vec![
         format!("{} found", sweep.discovered),
         format!("{} unchanged", sweep.skipped_unchanged),
@@ -386,11 +427,13 @@ fn print_sweep(sweep: &SweepReport, dry_run: bool) {
     if sweep.gone > 0 {
         notes.push(format!("{} deleted, their records kept", sweep.gone));
     }
-    say!("Logs: {}.", notes.join(", "));
+    lines.push(format!("Logs: {}.", notes.join(", ")));
     match sweep.no_longer_in_source {
         0 => {}
-        1 => say!("Kept 1 record that is no longer in its log."),
-        lost => say!("Kept {lost} records that are no longer in their logs."),
+        1 => lines.push("Kept 1 record that is no longer in its log.".to_owned()),
+        lost => lines.push(format!(
+            "Kept {lost} records that are no longer in their logs."
+        )),
     }
     let skipped: Vec<_> = sweep
         .skipped_lines
@@ -398,18 +441,25 @@ fn print_sweep(sweep: &SweepReport, dry_run: bool) {
         .map(|(reason, lines)| format!("{lines} {reason}"))
         .collect();
     if !skipped.is_empty() {
-        say!("Skipped lines: {}.", skipped.join(", "));
+        lines.push(format!("Skipped lines: {}.", skipped.join(", ")));
     }
     if !sweep.unknown.is_empty() {
         let kinds: Vec<_> = sweep.unknown.keys().take(5).cloned().collect();
-        say!("Skipped unknown entry types: {}.", kinds.join(", "));
+        lines.push(format!(
+            "Skipped unknown entry types: {}.",
+            kinds.join(", ")
+        ));
     }
     if sweep.clamped > 0 {
-        say!(
+        lines.push(format!(
             "Clamped token counts or costs that were out of range: {}.",
             count(sweep.clamped, "response"),
-        );
+        ));
     }
+    lines
+}
+
+fn print_sweep_problems(sweep: &SweepReport) {
     print_sweep_warnings(sweep);
     if sweep.failed > 0 {
         say!(

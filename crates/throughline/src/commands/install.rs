@@ -9,10 +9,10 @@ use crate::commands::{App, parse_flavor};
 use crate::install::agents::{INTEGRATIONS, Integration};
 use crate::install::manifest::InstallManifest;
 use crate::install::plan::ConfigFileChange;
-use crate::install::program::Program;
-use crate::install::{self, InstallPlan, SkippedFile, apply, diff, plugin};
+use crate::install::program::{BuildFolderPolicy, Program};
+use crate::install::{self, InstallPlan, SkippedFile, diff, plugin};
 use crate::output::table::count;
-use crate::output::text::TextStyle;
+use crate::output::text::{TextStyle, sanitize};
 use crate::output::{self, Exit, error_with_hint, say, say_styled};
 
 /// Install Throughline into the coding agents on this machine
@@ -29,10 +29,34 @@ pub(crate) struct InstallArgs {
     #[command(flatten)]
     apply: ApplyArgs,
 
-    /// Write the plugin for Claude Code, Codex CLI, Copilot CLI, Gemini CLI and opencode to this
-    /// folder instead of installing
+    #[command(flatten)]
+    program: ProgramArgs,
+
+    /// Write the plugin for Claude Code, Codex CLI, Copilot CLI, Gemini CLI, opencode and Pi to
+    /// this folder instead of installing
     #[arg(long, value_name = "DIR", conflicts_with = "agents")]
     plugin_dir: Option<PathBuf>,
+}
+
+/// Which program the agents run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProgramArgs {
+    /// Let agents run this program where it is, even in a build folder
+    ///
+    /// Without this, a program in the output folder of a build that is not on PATH is copied to
+    /// `~/.local/bin`.
+    #[arg(long)]
+    no_copy: bool,
+}
+
+impl ProgramArgs {
+    pub(crate) fn policy(&self) -> BuildFolderPolicy {
+        if self.no_copy {
+            BuildFolderPolicy::RunInPlace
+        } else {
+            BuildFolderPolicy::Copy
+        }
+    }
 }
 
 /// How changes to the agents' files are applied.
@@ -65,7 +89,7 @@ pub(crate) fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
         say!("hint: give the name of an agent: {}", integration_names());
         return Ok(Exit::NothingFound);
     }
-    let program = Program::of(app.environment);
+    let program = Program::of(app.environment, args.program.policy());
     let mut manifest = InstallManifest::load(&app.home)?;
     let mut plan = install::plan_install(&agents, &app.environment.places, &program, &manifest);
     plan.notes.extend(custom_home_note(app));
@@ -79,7 +103,6 @@ pub(crate) struct InstallMessages {
     pub(crate) question: &'static str,
     pub(crate) declined: &'static str,
     pub(crate) done: &'static str,
-    pub(crate) would: &'static str,
 }
 
 const INSTALL: InstallMessages = InstallMessages {
@@ -87,7 +110,6 @@ const INSTALL: InstallMessages = InstallMessages {
     question: "Change these files?",
     declined: "Nothing was changed.",
     done: "Changed",
-    would: "Would change",
 };
 
 /// Shows a plan, asks for confirmation, and applies it.
@@ -100,27 +122,31 @@ pub(crate) fn apply_plan(
     words: &InstallMessages,
 ) -> anyhow::Result<Exit> {
     if !how.json {
-        report.print(app);
+        let target = if how.dry_run {
+            ReportTarget::Data
+        } else {
+            ReportTarget::Messages
+        };
+        report.print(app, target)?;
     }
     let mut applied = false;
-    if how.dry_run || plan.changes.is_empty() {
-        if !how.json && plan.changes.is_empty() && plan.skipped.is_empty() {
+    let files = count(plan.changes.len(), "file");
+    if plan.is_empty() {
+        if !how.json && plan.skipped.is_empty() {
             say(words.nothing);
-        } else if !how.json {
-            let files = count(plan.changes.len(), "file");
-            say!("{} {files}.", words.would);
+        }
+    } else if how.dry_run {
+        if !how.json {
+            say!("Would change {files}.");
         }
     } else {
         if !how.yes && !confirm(app, words.question)? {
             say(words.declined);
             return Ok(Exit::NothingFound);
         }
-        for change in &plan.changes {
-            apply::apply_change(&app.home, manifest, change)?;
-        }
+        plan.apply(&app.home, manifest)?;
         applied = true;
         if !how.json {
-            let files = count(plan.changes.len(), "file");
             say!("{} {files}.", words.done);
             report.print_notes();
         }
@@ -203,14 +229,23 @@ fn write_plugin(app: &App<'_>, folder: &Path) -> anyhow::Result<Exit> {
         ),
         format!("gemini extensions install {folder}/gemini"),
         format!("cp {folder}/opencode/throughline.js ~/.config/opencode/plugin/"),
+        format!("cp {folder}/pi/throughline.ts ~/.pi/agent/extensions/"),
     ] {
         say!("  {line}");
     }
-    let program = Program::of(app.environment);
+    let program = Program::of(app.environment, BuildFolderPolicy::RunInPlace);
     if program.command != "throughline" {
         say!("warning: the plugin runs `throughline`, which is not on PATH");
     }
     Ok(Exit::Done)
+}
+
+/// Where a plan is printed: as the data that the command was asked for, or as a message before a
+/// question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReportTarget {
+    Data,
+    Messages,
 }
 
 /// A plan, formatted for people and for programs.
@@ -274,23 +309,14 @@ impl<'a> InstallReport<'a> {
         }
     }
 
-    pub(crate) fn print(&self, app: &App<'_>) {
-        let titles: Vec<_> = self.agents.iter().map(|agent| agent.title()).collect();
-        if !titles.is_empty() {
-            say!("Agents: {}.", titles.join(", "));
-        }
-        if let (Some(command), Some(why)) = (&self.command, self.reason)
-            && !self.changes.is_empty()
-        {
-            say!("They will run `{command}`: {why}.");
-        }
-        let paint = TextStyle {
-            color: app.environment.color && app.environment.stderr_is_terminal,
-        };
-        for change in &self.plan.changes {
-            let path = change.path.display();
-            say!("\n  {} {path}", change_action(change));
-            say_styled(diff::format_diff(change, paint).trim_end());
+    /// Prints the planned changes.
+    pub(crate) fn print(&self, app: &App<'_>, target: ReportTarget) -> anyhow::Result<()> {
+        let color = app.environment.color
+            && (target == ReportTarget::Data || app.environment.stderr_is_terminal);
+        let text = self.format_changes(TextStyle { color });
+        match target {
+            ReportTarget::Data => output::print_text(&text)?,
+            ReportTarget::Messages => say_styled(text.trim_end()),
         }
         for refusal in &self.plan.skipped {
             say!(
@@ -299,11 +325,35 @@ impl<'a> InstallReport<'a> {
                 refusal.reason
             );
         }
-        if self.changes.is_empty() {
+        if self.plan.is_empty() {
             self.print_notes();
         } else {
             say!("");
         }
+        Ok(())
+    }
+
+    fn format_changes(&self, paint: TextStyle) -> String {
+        let mut text = String::new();
+        let titles: Vec<_> = self.agents.iter().map(|agent| agent.title()).collect();
+        if !titles.is_empty() {
+            text += &format!("Agents: {}.\n", titles.join(", "));
+        }
+        if let (Some(command), Some(why)) = (&self.command, self.reason)
+            && !self.plan.is_empty()
+        {
+            text += &sanitize(&format!("They will run `{command}`: {why}.\n"));
+        }
+        if let Some(copy) = &self.plan.program_copy {
+            let (from, to) = (copy.from.display(), copy.to.display());
+            text += &sanitize(&format!("\n  copy {from} to {to}\n"));
+        }
+        for change in &self.plan.changes {
+            let path = change.path.display();
+            text += &sanitize(&format!("\n  {} {path}\n", change_action(change)));
+            text += &diff::format_diff(change, paint);
+        }
+        text
     }
 
     pub(crate) fn print_notes(&self) {

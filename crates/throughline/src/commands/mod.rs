@@ -2,18 +2,24 @@
 
 pub(crate) mod backup;
 pub(crate) mod blame;
+pub(crate) mod checkpoint;
 pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod context;
+pub(crate) mod curate;
 pub(crate) mod decrypt;
+pub(crate) mod detect;
 pub(crate) mod digest;
+pub(crate) mod distribute;
 pub(crate) mod doctor;
 pub(crate) mod encrypt;
+pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod facts;
 pub(crate) mod fix;
 pub(crate) mod forget;
+pub(crate) mod handoff;
 pub(crate) mod hook;
 pub(crate) mod how;
 pub(crate) mod import;
@@ -21,7 +27,10 @@ pub(crate) mod ingest;
 pub(crate) mod injections;
 pub(crate) mod install;
 pub(crate) mod key;
+pub(crate) mod man;
+pub(crate) mod mark;
 pub(crate) mod mcp;
+pub(crate) mod measure;
 pub(crate) mod model_calls;
 pub(crate) mod pin;
 pub(crate) mod prefer;
@@ -29,24 +38,30 @@ pub(crate) mod redact;
 pub(crate) mod rekey;
 pub(crate) mod remember;
 pub(crate) mod restore;
+pub(crate) mod restore_log;
 pub(crate) mod resume;
 pub(crate) mod retain;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod sessions;
+pub(crate) mod shell;
 pub(crate) mod show;
+pub(crate) mod snapshot;
+pub(crate) mod stats;
 pub(crate) mod summarize;
 pub(crate) mod summary;
+pub(crate) mod ui;
 pub(crate) mod uninstall;
 pub(crate) mod up;
 pub(crate) mod usage;
 pub(crate) mod watch;
+pub(crate) mod web;
 
 use std::path::PathBuf;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use memory::{Flavor, Workspace};
+use memory::{Flavor, Tokens, Workspace};
 use store::{OpenMode, Store, SwapRecovery};
 
 use crate::cli::Cli;
@@ -54,6 +69,8 @@ use crate::config::Config;
 use crate::daemon;
 use crate::environment::Environment;
 use crate::keychain::SystemKeychain;
+use crate::output::paged::PagedOutput;
+use crate::output::text::TextStyle;
 use crate::output::{Exit, error_with_hint, time};
 
 /// At most this many workspaces are compared with the argument of `--workspace`.
@@ -114,31 +131,46 @@ macro_rules! commands {
 
 commands! {
     Up(up::UpArgs) => up::run,
+    Ui(ui::UiArgs) => ui::run,
     Search(search::SearchArgs) => search::run,
     Sessions(sessions::SessionsArgs) => sessions::run,
     Show(show::ShowArgs) => show::run,
     Resume(resume::ResumeArgs) => resume::run,
+    Handoff(handoff::HandoffArgs) => handoff::run,
     Usage(usage::UsageArgs) => usage::run,
     Doctor(doctor::DoctorArgs) => doctor::run,
+    Stats(stats::StatsArgs) => stats::run,
     Remember(remember::RememberArgs) => remember::run,
     Prefer(prefer::PreferArgs) => prefer::run,
     Pin(pin::PinArgs) => pin::run,
     Unpin(pin::UnpinArgs) => pin::run_unpin,
     Facts(facts::FactsArgs) => facts::run,
+    Name(mark::NameArgs) => mark::run_name,
+    Star(mark::StarArgs) => mark::run_star,
+    Tag(mark::TagArgs) => mark::run_tag,
+    Archive(mark::ArchiveArgs) => mark::run_archive,
     Forget(forget::ForgetArgs) => forget::run,
     Digest(digest::DigestArgs) => digest::run,
     Summary(summary::SummaryArgs) => summary::run,
     Summarize(summarize::SummarizeArgs) => summarize::run,
+    Checkpoint(checkpoint::CheckpointArgs) => checkpoint::run,
+    Snapshot(snapshot::SnapshotArgs) => snapshot::run,
     Blame(blame::BlameArgs) => blame::run,
     How(how::HowArgs) => how::run,
     Fix(fix::FixArgs) => fix::run,
+    Detect(detect::DetectArgs) => detect::run,
+    Curate(curate::CurateArgs) => curate::run,
+    Distribute(distribute::DistributeArgs) => distribute::run,
+    Measure(measure::MeasureArgs) => measure::run,
     Install(install::InstallArgs) => install::run,
     Uninstall(uninstall::UninstallArgs) => uninstall::run,
     Serve(serve::ServeArgs) => serve::run,
+    Web(web::WebArgs) => web::run,
     Mcp(mcp::McpArgs) => mcp::run,
     Context(context::ContextArgs) => context::run,
     Injections(injections::InjectionsArgs) => injections::run,
     Feedback(injections::FeedbackArgs) => injections::run_feedback,
+    Events(events::EventsArgs) => events::run,
     // Agents call this command; people never type it.
     #[command(hide = true)]
     Hook(hook::HookArgs) => hook::run,
@@ -149,6 +181,7 @@ commands! {
     Import(import::ImportArgs) => import::run,
     Backup(backup::BackupArgs) => backup::run,
     Restore(restore::RestoreArgs) => restore::run,
+    RestoreLog(restore_log::RestoreLogArgs) => restore_log::run,
     Encrypt(encrypt::EncryptArgs) => encrypt::run,
     Decrypt(decrypt::DecryptArgs) => decrypt::run,
     Rekey(rekey::RekeyArgs) => rekey::run,
@@ -157,6 +190,11 @@ commands! {
     Redact(redact::RedactArgs) => redact::run,
     Config(config::ConfigArgs) => config::run,
     Completions(completions::CompletionsArgs) => completions::run,
+    Shell(shell::ShellArgs) => shell::run,
+    // Completion scripts call this command.
+    #[command(hide = true)]
+    Complete(completions::CompleteArgs) => completions::run_complete,
+    Man(man::ManArgs) => man::run,
 }
 
 /// Returns whether a command replaces the file of the store, which nothing else may have open.
@@ -207,10 +245,34 @@ impl App<'_> {
         }
     }
 
+    /// Returns standard output for text that people read.
+    pub(crate) fn output(&self) -> PagedOutput<'_> {
+        PagedOutput::new(self.environment.terminal.as_ref())
+    }
+
+    /// Returns the width of the terminal, if standard output is one.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        let terminal = self.environment.terminal.as_ref();
+        terminal.map(|terminal| terminal.columns)
+    }
+
+    pub(crate) fn style(&self) -> TextStyle {
+        TextStyle {
+            color: self.environment.color,
+        }
+    }
+
+    /// Formats a time: relative to now in a terminal, with date and time elsewhere.
+    pub(crate) fn format_when(&self, at: Option<Timestamp>) -> String {
+        let Environment { now, zone, .. } = self.environment;
+        match self.environment.terminal {
+            Some(_) => time::format_age(at, *now, zone),
+            None => time::format_time(at, zone),
+        }
+    }
+
     /// Returns the settings that answers to agents depend on.
     pub(crate) fn serve_settings(&self) -> ::serve::ServeSettings {
-        let compaction = self.environment.compaction;
-        let compaction = compaction.unwrap_or(self.config.compaction.enabled);
         ::serve::ServeSettings {
             injection: self
                 .config
@@ -221,10 +283,34 @@ impl App<'_> {
             mcp: ::serve::McpSettings {
                 write: self.config.mcp.write.clone(),
             },
-            compaction: compaction.then(|| self.config.compaction.limits()),
+            compaction: self.compaction_settings(),
             summary: None,
+            extract_facts_with_model: self.config.facts.extract && self.config.facts.by_model,
             model_provider: None,
         }
+    }
+
+    /// Returns the settings of compaction. The environment overrides both switches.
+    pub(crate) fn compaction_settings(&self) -> ::serve::CompactionSettings {
+        let config = &self.config.compaction;
+        ::serve::CompactionSettings {
+            limits: config.limits(&self.config.summary),
+            uses_summary: self
+                .environment
+                .compaction
+                .unwrap_or(config.enabled && self.config.summary.enabled),
+            auto_tokens: u64::try_from(config.auto_tokens)
+                .ok()
+                .filter(|tokens| *tokens > 0)
+                .map(Tokens),
+        }
+    }
+
+    /// Says whether running summaries are written. The environment overrides the configuration.
+    pub(crate) fn writes_summaries(&self) -> bool {
+        self.environment
+            .summary
+            .unwrap_or(self.config.summary.enabled)
     }
 
     /// Opens the store for a single query, without the checks of [`App::open`]. If that fails for
@@ -283,16 +369,27 @@ impl App<'_> {
         let examples = like.into_iter().take(5);
         let keys: Vec<_> = examples.map(|workspace| workspace.key).collect();
         Err(if keys.is_empty() {
-            error_with_hint(
-                format!("no workspace matches {part:?}"),
-                "`throughline sessions --json` lists the known workspaces",
-            )
+            no_workspace_error(part)
         } else {
             error_with_hint(
                 format!("several workspaces match {part:?}"),
                 format!("use one of {}", keys.join(", ")),
             )
         })
+    }
+
+    /// Fails if a filter by a part of a workspace matches none of them, which is likely a typo.
+    pub(crate) fn check_workspace_part(
+        &self,
+        store: &Store,
+        part: Option<&str>,
+    ) -> anyhow::Result<()> {
+        match part {
+            Some(part) if store.workspaces_matching(part, 1)?.is_empty() => {
+                Err(no_workspace_error(part))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Asks a yes-or-no question in the terminal. Fails without a terminal; `instead` is then the
@@ -332,11 +429,26 @@ impl App<'_> {
     }
 }
 
+fn no_workspace_error(part: &str) -> anyhow::Error {
+    error_with_hint(
+        format!("no workspace matches {part:?}"),
+        "`throughline usage --by workspace` lists the known workspaces",
+    )
+}
+
 /// Returns whether an error means that the store can only be read.
 pub(crate) fn is_read_only(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<store::Error>()
         .is_some_and(store::Error::is_read_only)
+}
+
+/// Parses the number of items to show.
+pub(crate) fn parse_limit(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("give a number of at least 1".to_owned()),
+        Ok(limit) => Ok(limit),
+    }
 }
 
 /// Parses the name of an agent.

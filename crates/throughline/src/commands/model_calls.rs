@@ -1,16 +1,16 @@
 //! `throughline usage --own`: the requests that Throughline itself sent to the configured model.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use jiff::Timestamp;
 use memory::Usage;
-use store::ModelCall;
+use store::{ModelCall, Store};
 
 use crate::commands::App;
-use crate::commands::sessions::{format_tokens, short_session_id};
-use crate::output::table::format_table;
+use crate::commands::sessions::{format_tokens, session_id};
+use crate::output::table::{TableColumn, format_columns};
 use crate::output::text::sanitize;
-use crate::output::{self, Exit, time};
+use crate::output::{self, Exit};
 
 pub(crate) fn run(
     app: &App<'_>,
@@ -33,7 +33,7 @@ pub(crate) fn run(
     } else if calls.is_empty() {
         say!("Throughline has not sent requests to a model.");
     } else {
-        print(app, &calls)?;
+        print_calls(app, &store, &calls)?;
         say!(
             "Used today: {} of {} tokens, ${:.4} of ${:.2}.",
             format_tokens(today.tokens),
@@ -45,12 +45,21 @@ pub(crate) fn run(
     Ok(Exit::of_query(calls.is_empty()))
 }
 
-fn print(app: &App<'_>, calls: &[ModelCall]) -> anyhow::Result<()> {
-    let head = [
-        "TIME", "FOR", "SESSION", "MODEL", "IN", "OUT", "CACHE READ", "CACHE WRITE", "COST",
-        "OUTCOME",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+const CALL_COLUMNS: &[TableColumn] = &[
+    TableColumn::left("TIME"),
+    TableColumn::left("FOR"),
+    TableColumn::left("SESSION").dropped_at(1),
+    TableColumn::left("MODEL").shrinks_to(12),
+    TableColumn::right("IN"),
+    TableColumn::right("OUT"),
+    TableColumn::right("CACHE READ").dropped_at(2),
+    TableColumn::right("CACHE WRITE").dropped_at(3),
+    TableColumn::right("COST"),
+    TableColumn::left("OUTCOME").shrinks_to(12),
+];
+
+fn print_calls(app: &App<'_>, store: &Store, calls: &[ModelCall]) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
     for call in calls {
         let Usage {
             input,
@@ -60,12 +69,11 @@ fn print(app: &App<'_>, calls: &[ModelCall]) -> anyhow::Result<()> {
             ..
         } = call.usage;
         rows.push(vec![
-            time::format_time(Some(call.at), &app.environment.zone),
+            app.format_when(Some(call.at)),
             sanitize(&call.purpose),
-            call.session.as_ref().map_or_else(
-                || "-".to_owned(),
-                |id| short_session_id(&sanitize(id.native())),
-            ),
+            call.session
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |id| session_id(store, id)),
             sanitize(&call.model),
             format_tokens(input),
             format_tokens(output),
@@ -76,8 +84,8 @@ fn print(app: &App<'_>, calls: &[ModelCall]) -> anyhow::Result<()> {
             sanitize(&call.outcome),
         ]);
     }
-    write!(stdout().lock(), "{}", format_table(&rows))?;
-    Ok(())
+    let table = format_columns(CALL_COLUMNS, &rows, app.columns());
+    Ok(write!(app.output(), "{table}")?)
 }
 
 fn call_json(call: &ModelCall) -> serde_json::Value {

@@ -50,6 +50,14 @@ pub(crate) fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
         say!("Pinned {}.", fact.id.short());
         return Ok(Exit::Done);
     }
+    // A single word is not a statement; most likely it is a mistyped id.
+    if !what.trim().contains(char::is_whitespace) {
+        return Err(error_with_hint(
+            format!("no fact or record has the id {what:?}"),
+            "`throughline facts` and `throughline search` show ids; a text to pin needs at least \
+             two words",
+        ));
+    }
     let statement = UserFact {
         text: &what,
         kind: FactKind::Note,

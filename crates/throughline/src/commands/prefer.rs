@@ -13,8 +13,16 @@ use crate::output::Exit;
 #[derive(Debug, clap::Args)]
 pub(crate) struct PreferArgs {
     /// The preference, such as "use pnpm, not npm"
-    #[arg(required = true, value_name = "TEXT")]
+    #[arg(required_unless_present_any = ["allow", "path"], value_name = "TEXT")]
     text: Vec<String>,
+
+    /// Save that agents may always run this command without asking you
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["text", "path"])]
+    allow: Option<String>,
+
+    /// Save where a part of the workspace is, such as web=apps/web
+    #[arg(long, value_name = "NAME=PATH", value_parser = parse_path, conflicts_with = "text")]
+    path: Option<(String, String)>,
 
     #[command(flatten)]
     scope: FactScopeArgs,
@@ -25,12 +33,29 @@ pub(crate) struct PreferArgs {
 }
 
 pub(crate) fn run(app: &App<'_>, args: &PreferArgs) -> anyhow::Result<Exit> {
+    let (text, tags) = match (&args.allow, &args.path) {
+        (Some(command), _) => (
+            format!("Always allow `{command}` without asking"),
+            vec!["allow".to_owned()],
+        ),
+        (None, Some((name, path))) => (format!("{name} lives in {path}"), vec!["path".to_owned()]),
+        (None, None) => (args.text.join(" "), Vec::new()),
+    };
     let statement = UserFact {
-        text: &args.text.join(" "),
+        text: &text,
         kind: FactKind::Preference,
-        tags: &[],
+        tags: &tags,
         pinned: false,
         scope: &args.scope,
     };
     remember_fact(app, &app.open()?, &statement, args.json)
+}
+
+fn parse_path(argument: &str) -> Result<(String, String), String> {
+    match argument.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => {
+            Ok((name.to_owned(), path.to_owned()))
+        }
+        _ => Err("write NAME=PATH, such as web=apps/web".to_owned()),
+    }
 }

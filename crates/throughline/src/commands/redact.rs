@@ -1,6 +1,8 @@
 //! `throughline redact`
 
+use std::fs::File;
 use std::io::{self, BufRead, Read, Write, stdin, stdout};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use indicatif::ProgressBar;
@@ -15,10 +17,14 @@ use crate::output::{self, Exit, error_with_hint};
 
 /// Remove secrets from text
 ///
-/// Reads standard input and writes standard output, with the rules that are applied to everything
-/// in the store. --rescan applies the current rules to what was stored under older ones.
+/// Reads a file or standard input and writes standard output, with the rules that are applied to
+/// everything in the store. --rescan applies the current rules to what was stored under older ones.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RedactArgs {
+    /// The file to read, instead of standard input; it is not changed
+    #[arg(value_name = "FILE", conflicts_with = "rescan")]
+    file: Option<PathBuf>,
+
     /// Read one {"id", "text"} object per line, and add why the text is "sensitive"
     #[arg(long)]
     jsonl: bool,
@@ -66,7 +72,7 @@ pub(crate) fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
     let redactor = Redactor::new(store::installation_key(&app.home)?);
     let mut out = io::BufWriter::new(stdout().lock());
     if args.jsonl {
-        for (number, line) in (1..).zip(stdin().lock().lines()) {
+        for (number, line) in (1..).zip(open_input(args)?.lines()) {
             let line = line?;
             if line.trim().is_empty() {
                 continue;
@@ -93,7 +99,7 @@ pub(crate) fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
         }
     } else {
         let mut bytes = Vec::new();
-        stdin().lock().read_to_end(&mut bytes)?;
+        open_input(args)?.read_to_end(&mut bytes)?;
         let text = String::from_utf8_lossy(&bytes);
         if args.explain {
             explain(&redactor, &text, "");
@@ -102,6 +108,15 @@ pub(crate) fn run(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
     }
     out.flush()?;
     Ok(Exit::Done)
+}
+
+/// Opens the file, or standard input.
+fn open_input(args: &RedactArgs) -> anyhow::Result<Box<dyn BufRead>> {
+    let Some(path) = &args.file else {
+        return Ok(Box::new(stdin().lock()));
+    };
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Box::new(io::BufReader::new(file)))
 }
 
 /// Redacts the store with the current rules.
@@ -139,11 +154,16 @@ fn rescan(app: &App<'_>, args: &RedactArgs) -> anyhow::Result<Exit> {
         } else {
             "changed"
         };
-        say!(
+        let result = format!(
             "Checked {}; {} {would}.",
             count(looked_at, "record"),
             count(changed, "text")
         );
+        // What a dry run reports is its result, so it can be piped.
+        match args.dry_run {
+            true => writeln!(stdout(), "{result}")?,
+            false => say!("{result}"),
+        }
         for (rule, count) in &rescan.marks {
             writeln!(stdout().lock(), "{count:>6}  {rule}")?;
         }

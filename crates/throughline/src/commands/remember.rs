@@ -68,26 +68,7 @@ pub(crate) fn remember_fact(
     statement: &UserFact<'_>,
     json: bool,
 ) -> anyhow::Result<Exit> {
-    let text = statement
-        .text
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    let words = text.split(' ').count();
-    if text.is_empty() {
-        return Err(error_with_hint(
-            "there is nothing to remember", "give the fact as an argument",
-        ));
-    }
-    if words > memory::fact::WORDS_MAX {
-        return Err(error_with_hint(
-            format!(
-                "a fact has at most {} words, but this one has {words}",
-                memory::fact::WORDS_MAX
-            ),
-            "shorten it, or save several facts",
-        ));
-    }
+    let text = check_fact_text(statement.text)?;
     let workspace = if statement.scope.everywhere {
         None
     } else {
@@ -120,6 +101,27 @@ pub(crate) fn remember_fact(
         say(&format_remembered(&merged, &place));
     }
     Ok(Exit::Done)
+}
+
+/// Returns the text of a fact with its whitespace collapsed, if it is short enough for one.
+pub(crate) fn check_fact_text(text: &str) -> anyhow::Result<String> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = text.split(' ').count();
+    if text.is_empty() {
+        return Err(error_with_hint(
+            "there is nothing to remember", "give the fact as an argument",
+        ));
+    }
+    if words > memory::fact::WORDS_MAX {
+        return Err(error_with_hint(
+            format!(
+                "a fact has at most {} words, but this one has {words}",
+                memory::fact::WORDS_MAX
+            ),
+            "shorten it, or save several facts",
+        ));
+    }
+    Ok(text)
 }
 
 fn format_remembered(merged: &FactOutcome, place: &str) -> String {

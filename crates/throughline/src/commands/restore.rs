@@ -9,7 +9,7 @@ use crate::commands::App;
 use crate::commands::backup::{copy_bar, show_progress};
 use crate::keychain::SystemKeychain;
 use crate::output::table::count;
-use crate::output::{self, Exit};
+use crate::output::{self, Exit, error_with_hint};
 
 /// Replace the store with a backup
 ///
@@ -56,7 +56,14 @@ pub(crate) fn run(app: &App<'_>, args: &RestoreArgs) -> anyhow::Result<Exit> {
         app.environment.now,
         &mut |progress| show_progress(&bar, progress),
         &mut |_| Ok(()),
-    )?;
+    )
+    .map_err(|error| match error {
+        store::Error::NotAStore { path } if path == args.file => error_with_hint(
+            format!("{} is not a backup", path.display()),
+            "give a file that `throughline backup` wrote",
+        ),
+        error => error.into(),
+    })?;
     bar.finish_and_clear();
     if args.json {
         output::print_json(&restore_report(restored))?;

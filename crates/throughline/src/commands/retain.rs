@@ -1,6 +1,6 @@
 //! `throughline retain`
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use distill::digest::DigestReport;
@@ -268,21 +268,31 @@ fn dry_run(app: &App<'_>, args: &RetainArgs, store: &Store) -> anyhow::Result<Ex
         })?;
         return Ok(Exit::Done);
     }
-    print_plan(app, &usage, &eviction)?;
+    let mut out = app.output();
+    print_plan(app, &mut out, &usage, &eviction)?;
     if !pending.is_empty() {
         let sessions = count(pending.len(), "session");
-        say!("{sessions} would get a digest first, after which their text may be removed.");
+        let note = "would get a digest first, after which their text may be removed";
+        writeln!(out, "{sessions} {note}.")?;
     }
     let due: Vec<_> = due.iter().map(|chore| chore.name()).collect();
     if !due.is_empty() {
-        say!("Maintenance that is due: {}.", due.join(", "));
+        writeln!(out, "Maintenance that is due: {}.", due.join(", "))?;
+    }
+    out.finish()?;
+    if let Some(note) = delete_after_note(eviction.age) {
+        say!("warning: {note}");
     }
     Ok(Exit::Done)
 }
 
-fn print_plan(app: &App<'_>, usage: &DiskUsage, eviction: &EvictionPlan) -> anyhow::Result<()> {
+fn print_plan(
+    app: &App<'_>,
+    out: &mut impl Write,
+    usage: &DiskUsage,
+    eviction: &EvictionPlan,
+) -> anyhow::Result<()> {
     let retention = &app.config.retention;
-    let mut out = stdout().lock();
     let rows = [
         ["", "IN USE", "CAP"].map(str::to_owned).to_vec(),
         vec![
@@ -304,7 +314,7 @@ fn print_plan(app: &App<'_>, usage: &DiskUsage, eviction: &EvictionPlan) -> anyh
     write!(out, "{}", format_table(&rows))?;
     let sessions = &eviction.sessions;
     if sessions.is_empty() {
-        say!("Nothing to remove.");
+        writeln!(out, "Nothing to remove.")?;
     } else {
         let mut rows = vec![
             ["LAST ACTIVE", "SIZE", "WHY", "SESSION"]
@@ -327,13 +337,11 @@ fn print_plan(app: &App<'_>, usage: &DiskUsage, eviction: &EvictionPlan) -> anyh
         write!(out, "\n{}", format_table(&rows))?;
         let all: u64 = sessions.iter().map(|evict| evict.bytes).sum();
         let removed = count(sessions.len(), "session");
-        say!(
+        writeln!(
+            out,
             "Would remove the text of {removed}, about {}; digests are kept.",
             format_bytes(all)
-        );
-    }
-    if let Some(note) = delete_after_note(eviction.age) {
-        say!("warning: {note}");
+        )?;
     }
     Ok(())
 }

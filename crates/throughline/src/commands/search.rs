@@ -1,24 +1,29 @@
 //! `throughline search`
 
-use std::io::{Write, stdout};
+use std::cmp::Reverse;
+use std::io::Write;
 
-use memory::{Fact, Flavor, RecordKind, SessionId};
+use clap::ValueEnum;
+use memory::{Fact, Flavor, RecordId, RecordKind, SessionId};
 use recall::{RankedHit, RankedSession};
 use serde::Serialize;
+use serve::HitType;
 use serve::requests::AccessScope;
-use serve::requests::search::{Audience, FactHit, SearchContent, SearchOptions, SearchOutcome};
-use store::{MatchLevel, Query};
+use serve::requests::search::{Audience, FactHit, SearchItem, SearchOptions, SearchOutcome};
+use store::{MarkFilter, MatchLevel, Query, Store};
 
-use crate::commands::{App, parse_flavor, show};
+use crate::commands::sessions::session_label;
+use crate::commands::{App, parse_flavor, parse_limit, show};
 use crate::output::table::count;
-use crate::output::text::{TextStyle, sanitize};
-use crate::output::{Exit, print_json, say, time};
+use crate::output::text::{indent, one_line, sanitize};
+use crate::output::wrap::{display_width, truncate};
+use crate::output::{Exit, print_json, say};
 
 /// Search the sessions of all agents, and the facts learned from them
 ///
-/// Ask as you would ask a colleague, or type words, names and error codes. Facts come first, then
-/// records that contain all of the words; if there are none, records that contain some of them or
-/// synonyms, and finally records with similar spellings. "A phrase" must occur literally (quote it
+/// Ask as you would ask a colleague, or type words, names and error codes. Facts and records are
+/// ranked together. Records contain all of the words; if there are none, some of them or synonyms,
+/// and finally words with similar spellings. "A phrase" must occur literally (quote it
 /// for the shell as well: '"a phrase"'), -word must not occur, and word* matches all words that
 /// begin so.
 #[derive(Debug, clap::Args)]
@@ -34,8 +39,17 @@ pub(crate) struct SearchArgs {
     #[command(flatten)]
     filter: SearchFilterArgs,
 
+    /// Show whole answers, and the answer below each question
+    #[arg(long)]
+    answers: bool,
+
+    /// The order of the hits
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "score")]
+    sort: HitOrder,
+
     /// The number of hits to show
-    #[arg(short = 'n', long, default_value_t = 20, value_name = "NUMBER")]
+    #[arg(short = 'n', long, default_value = "20", value_name = "NUMBER")]
+    #[arg(value_parser = parse_limit)]
     limit: usize,
 
     /// Show the parts of each score
@@ -45,6 +59,14 @@ pub(crate) struct SearchArgs {
     /// Print the hits as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum HitOrder {
+    /// The best first
+    Score,
+    /// The latest first
+    Time,
 }
 
 /// Where to search.
@@ -58,13 +80,33 @@ struct SearchFilterArgs {
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
+    /// Only the workspace of the current folder
+    #[arg(long, conflicts_with = "workspace")]
+    here: bool,
+
     /// Only this session
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// Only records of this type; may be repeated
-    #[arg(long = "type", value_name = "TYPE", value_parser = parse_record_kind)]
-    kind: Vec<RecordKind>,
+    /// Only starred sessions
+    #[arg(long)]
+    starred: bool,
+
+    /// Only sessions with this tag
+    #[arg(long, value_name = "TAG")]
+    session_tag: Option<String>,
+
+    /// Only archived sessions
+    #[arg(long)]
+    archived: bool,
+
+    /// Only facts, only records, or only records of this type; may be repeated
+    #[arg(long = "type", value_name = "TYPE", value_parser = HitType::from_name)]
+    kind: Vec<HitType>,
+
+    /// Only facts and records with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
 
     /// Only calls and results of this tool
     #[arg(long, value_name = "NAME")]
@@ -74,7 +116,7 @@ struct SearchFilterArgs {
     #[arg(long, value_name = "PART")]
     path: Option<String>,
 
-    /// Only from this time on: 2026-01-05, or 90m, 12h, 3d, 2w ago
+    /// Only from this time on: 2026-01-05, yesterday, 12h, 3d, 2w
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
@@ -98,31 +140,46 @@ pub(crate) fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
         Some(prefix) => Some(show::find_session(&store, prefix)?.id),
         None => None,
     };
+    app.check_workspace_part(&store, filter.workspace.as_deref())?;
     // Questions that are shown beside their answers do not count towards the limit.
     let hidden = if args.json { 0 } else { HIDDEN_QUESTIONS_MAX };
+    let (kinds, content) = HitType::select(&filter.kind);
     let query = Query {
         text: query_text(args),
-        kinds: filter.kind.clone(),
+        kinds,
         flavor: filter.agent,
         workspace: filter.workspace.clone(),
         workspace_key: None,
         session,
+        marks: MarkFilter {
+            starred: filter.starred,
+            tag: filter.session_tag.clone(),
+            archived: filter.archived,
+        },
         tool: filter.tool.clone(),
         path: filter.path.clone(),
+        tag: filter.tag.clone(),
         since: app.parse_time_arg(filter.since.as_deref())?,
         until: app.parse_time_arg(filter.until.as_deref())?,
         limit: args.limit.saturating_add(hidden),
     };
     let options = SearchOptions {
-        content: SearchContent::All,
+        content,
         include_sensitive: true,
         audience: Audience::Person,
         explain: args.explain,
         rank_sessions: args.json,
+        typing: false,
     };
-    let scope = AccessScope::unrestricted();
+    let scope = match filter.here {
+        true => AccessScope::of_workspace(app.find_workspace(&store, None)?),
+        false => AccessScope::unrestricted(),
+    };
     let now = app.environment.now;
-    let found = serve::requests::search::search(&store, &scope, &query, options, now)?;
+    let mut found = serve::requests::search::search(&store, &scope, &query, options, now)?;
+    if args.sort == HitOrder::Time {
+        found.hits.sort_by_key(|hit| Reverse(hit.hit.at));
+    }
     let exit = if found.is_empty() {
         Exit::NothingFound
     } else {
@@ -131,7 +188,7 @@ pub(crate) fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
     if args.json {
         print_json(&SearchOutput::from(found))?;
     } else {
-        print_results(app, args, &found)?;
+        print_results(app, &store, args, &found)?;
     }
     Ok(exit)
 }
@@ -144,18 +201,28 @@ const HIDDEN_QUESTIONS_MAX: usize = 20;
 struct SearchOutput {
     rung: MatchLevel,
     confidence: f64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    facts: Vec<FactOutput>,
-    hits: Vec<RankedHit>,
+    hits: Vec<HitOutput>,
     sessions: Vec<RankedSession>,
     digest_only_sessions: u64,
 }
 
+/// A fact or a record, in one ranking.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum HitOutput {
+    Fact(Box<FactOutput>),
+    Record(Box<RankedHit>),
+}
+
 #[derive(Serialize)]
 struct FactOutput {
-    /// The session that the fact was extracted from, if only its digest is left.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
+    hit_type: HitType,
+    score: f64,
+    snippet: String,
+    /// The session that the fact was extracted from.
     session: Option<SessionId>,
+    /// Only the digest of that session is left.
     digest_only: bool,
     #[serde(flatten)]
     fact: Fact,
@@ -163,16 +230,21 @@ struct FactOutput {
 
 impl From<SearchOutcome> for SearchOutput {
     fn from(found: SearchOutcome) -> Self {
-        let facts = found.facts.into_iter().map(|hit| FactOutput {
-            digest_only: hit.digest_only_session.is_some(),
-            session: hit.digest_only_session,
-            fact: hit.fact,
+        let hits = found.ranking().into_iter().map(|item| match item {
+            SearchItem::Fact(hit) => HitOutput::Fact(Box::new(FactOutput {
+                hit_type: HitType::Fact,
+                score: hit.score,
+                snippet: hit.fact.text.clone(),
+                session: hit.session.clone(),
+                digest_only: hit.digest_only_session.is_some(),
+                fact: hit.fact.clone(),
+            })),
+            SearchItem::Record(hit) => HitOutput::Record(Box::new(hit.clone())),
         });
         Self {
             rung: found.rung,
             confidence: found.confidence,
-            facts: facts.collect(),
-            hits: found.hits,
+            hits: hits.collect(),
             sessions: found.sessions,
             digest_only_sessions: found.digest_only_sessions,
         }
@@ -196,7 +268,12 @@ pub(crate) fn rewrite_exclusion(argument: String) -> String {
     }
 }
 
-fn print_results(app: &App<'_>, args: &SearchArgs, found: &SearchOutcome) -> anyhow::Result<()> {
+fn print_results(
+    app: &App<'_>,
+    store: &Store,
+    args: &SearchArgs,
+    found: &SearchOutcome,
+) -> anyhow::Result<()> {
     match found.rung {
         MatchLevel::NoWords if found.is_empty() => {
             say(&format!("Nothing to search for in {:?}.", query_text(args)));
@@ -216,37 +293,35 @@ fn print_results(app: &App<'_>, args: &SearchArgs, found: &SearchOutcome) -> any
             count(digest_only, "older session"),
         ));
     }
-    let mut out = stdout().lock();
-    for hit in &found.facts {
-        write!(out, "{}", format_fact(app, hit))?;
-    }
+    let mut out = app.output();
     // A question is shown beside its answer, so it is not listed again if the answer is.
-    let is_listed = |hit: &&RankedHit| {
-        let answer = hit.answered_by;
-        answer.is_none_or(|answer| found.hits.iter().all(|other| other.hit.id != answer))
+    let is_listed = |item: &SearchItem<'_>| match item {
+        SearchItem::Fact(_) => true,
+        SearchItem::Record(hit) => hit
+            .answered_by
+            .is_none_or(|answer| found.hits.iter().all(|other| other.hit.id != answer)),
     };
-    let hits: Vec<&RankedHit> = found
-        .hits
-        .iter()
-        .filter(is_listed)
-        .take(args.limit)
-        .collect();
-    for group in group_by_session(&hits) {
-        write!(out, "{}", format_session(app, group[0]))?;
-        for hit in group {
-            write!(out, "{}", format_hit(app, hit))?;
+    let items = found.ranking().into_iter().filter(is_listed);
+    for group in group_items(items.take(args.limit), session_of) {
+        match group[0] {
+            SearchItem::Fact(hit) => write!(out, "{}", format_fact(app, hit))?,
+            SearchItem::Record(first) => write!(out, "{}", format_session(app, store, first))?,
+        }
+        for item in group {
+            let SearchItem::Record(hit) = item else {
+                continue;
+            };
+            write!(out, "{}", format_hit(app, store, args, hit)?)?;
             if args.explain {
                 write!(out, "{}", format_score(hit))?;
             }
         }
     }
-    Ok(())
+    Ok(out.finish()?)
 }
 
 fn format_fact(app: &App<'_>, hit: &FactHit) -> String {
-    let style = TextStyle {
-        color: app.environment.color,
-    };
+    let style = app.style();
     let fact = &hit.fact;
     let workspace = fact
         .workspace
@@ -262,51 +337,65 @@ fn format_fact(app: &App<'_>, hit: &FactHit) -> String {
         "{}  {}\n  {}{}\n    {}\n",
         style.bold(&head),
         style.dim(&fact.id.short()),
-        time::format_time(Some(fact.seen), &app.environment.zone),
+        app.format_when(Some(fact.seen)),
         origin.unwrap_or_default(),
         sanitize(&fact.text),
     )
 }
 
-/// Groups the hits by session, with the session of the best hit first.
-fn group_by_session<'a>(hits: &[&'a RankedHit]) -> Vec<Vec<&'a RankedHit>> {
-    let mut groups: Vec<Vec<&RankedHit>> = Vec::new();
-    for hit in hits.iter().copied() {
-        match groups
-            .iter_mut()
-            .find(|group| group[0].hit.session == hit.hit.session)
-        {
-            Some(group) => group.push(hit),
-            None => groups.push(vec![hit]),
+/// Returns the session of a record; a fact belongs to none.
+fn session_of<'a>(item: &SearchItem<'a>) -> Option<&'a SessionId> {
+    match item {
+        SearchItem::Fact(_) => None,
+        SearchItem::Record(hit) => Some(&hit.hit.session),
+    }
+}
+
+/// Groups items with the same key, at the place of the first of them. An item without a key is a
+/// group of its own.
+pub(crate) fn group_items<T, K: PartialEq>(
+    items: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> Option<K>,
+) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for item in items {
+        let own = key(&item);
+        let is_same = |group: &&mut Vec<T>| own.is_some() && key(&group[0]) == own;
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
         }
     }
     groups
 }
 
-fn format_session(app: &App<'_>, hit: &RankedHit) -> String {
-    let style = TextStyle {
-        color: app.environment.color,
-    };
+fn format_session(app: &App<'_>, store: &Store, hit: &RankedHit) -> String {
+    let style = app.style();
     let hit = &hit.hit;
     let workspace = hit
         .workspace
         .as_deref()
         .map_or("-", memory::workspace::name);
-    let title = hit.title.as_deref().unwrap_or("Untitled session");
-    let head = sanitize(&format!("{workspace}  {title}"));
-    format!(
-        "{}  {}\n",
-        style.bold(&head),
-        style.dim(&sanitize(hit.session.as_str()))
-    )
+    let workspace = sanitize(workspace);
+    let title = one_line(hit.title.as_deref().unwrap_or("Untitled session"));
+    let label = session_label(store, &hit.session);
+    let used = display_width(&workspace) + display_width(&label) + 4;
+    let title = match app.columns() {
+        Some(columns) => truncate(&title, columns.saturating_sub(used).max(TITLE_COLUMNS_MIN)),
+        None => title,
+    };
+    let head = style.bold(&format!("{workspace}  {title}"));
+    format!("{head}  {}\n", style.dim(&label))
 }
 
-fn format_hit(app: &App<'_>, ranked: &RankedHit) -> String {
+fn format_hit(
+    app: &App<'_>,
+    store: &Store,
+    args: &SearchArgs,
+    ranked: &RankedHit,
+) -> anyhow::Result<String> {
     let hit = &ranked.hit;
-    let style = TextStyle {
-        color: app.environment.color,
-    };
-    let when = time::format_time(hit.at, &app.environment.zone);
+    let style = app.style();
     let what = match (&hit.tool, &hit.path) {
         _ if hit.digest_only => "digest (only the digest of this session is left)".to_owned(),
         (Some(tool), Some(path)) => format!("{} {tool} {path}", hit.kind),
@@ -319,20 +408,61 @@ fn format_hit(app: &App<'_>, ranked: &RankedHit) -> String {
     } else {
         "  (no longer in its log)"
     };
+    // The digest of a session is no record; it is shown by the id of the session.
+    let id = match hit.digest_only {
+        true => String::new(),
+        false => format!("{}  ", style.dim(&store.short_record_id(hit.id)?)),
+    };
     let asked = ranked.asked.as_ref().map_or_else(String::new, |asked| {
-        let line = sanitize(asked.text.lines().next().unwrap_or_default());
-        let line: String = line.chars().take(ASKED_CHARS_MAX).collect();
+        let line = truncate(&one_line(&asked.text), ASKED_CHARS_MAX);
         format!("    {}\n", style.dim(&format!("asked: {line}")))
     });
-    format!(
-        "  {when}  {}{note}\n{asked}    {}\n",
-        sanitize(&what),
-        style.highlight(&hit.snippet.text, &hit.snippet.matches),
-    )
+    let is_answer = hit.kind == RecordKind::Assistant;
+    let text = match args.answers && is_answer {
+        true => indent(&sanitize(&ranked.text), "    "),
+        false => format!(
+            "    {}\n",
+            style.highlight(&hit.snippet.text, &hit.snippet.matches)
+        ),
+    };
+    let answer = match args.answers && hit.kind == RecordKind::Prompt {
+        true => answer_of_turn(store, &hit.session, hit.id)?,
+        false => None,
+    };
+    let answer = answer.map_or_else(String::new, |answer| {
+        format!(
+            "    {}\n{}",
+            style.speaker(RecordKind::Assistant, "answer:"),
+            indent(&sanitize(&answer), "      ")
+        )
+    });
+    Ok(format!(
+        "  {}  {id}{}{note}\n{asked}{text}{answer}",
+        app.format_when(hit.at),
+        style.speaker(hit.kind, &sanitize(&what)),
+    ))
 }
 
-/// The longest excerpt of a question beside its answer, in characters.
+/// Returns the agent's last words before the next prompt.
+fn answer_of_turn(
+    store: &Store,
+    session: &SessionId,
+    prompt: RecordId,
+) -> store::Result<Option<String>> {
+    let steps = store.steps(session)?;
+    let after = steps.iter().skip_while(|step| step.id != prompt).skip(1);
+    let turn = after.take_while(|step| step.kind != RecordKind::Prompt);
+    let said = turn.filter(|step| step.kind == RecordKind::Assistant);
+    match said.last() {
+        Some(step) => Ok(store.read_record(step.id)?.map(|record| record.content)),
+        None => Ok(None),
+    }
+}
+
+/// The longest excerpt of a question beside its answer, in columns.
 const ASKED_CHARS_MAX: usize = 120;
+/// The title of a session is not truncated below this width.
+const TITLE_COLUMNS_MIN: usize = 20;
 /// The number of score parts that are shown.
 const PARTS_SHOWN: usize = 8;
 

@@ -14,6 +14,7 @@ use serve::stages::StageSettings;
 use store::{OpenMode, Store};
 
 use crate::commands::App;
+use crate::commands::digest::format_duration;
 use crate::commands::ingest::{self, LogArgs};
 use crate::config::ServeConfig;
 use crate::daemon::{ANSWER_TIMEOUT, DaemonStopError, start};
@@ -115,6 +116,7 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
                 .chain(app.environment.program.clone()),
         ),
         sources: ingest::sources(app, &LogArgs::default())?,
+        watch: app.config.capture.watch_options(),
         stages,
         limits: HttpLimits {
             requests_per_second: app.config.serve.requests_per_second,
@@ -163,8 +165,9 @@ fn print_started(running: &DaemonInfo, json: bool) {
 /// Returns the settings of the stages.
 pub(crate) fn stage_settings(app: &App<'_>) -> anyhow::Result<StageSettings> {
     let retention = &app.config.retention;
-    let summary = app.config.summary.enabled;
+    let summary = app.writes_summaries();
     Ok(StageSettings {
+        auto_tokens: app.compaction_settings().auto_tokens,
         idle_after: retention.quiet(),
         prices: app.config.prices(),
         threads: ingest::threads(app),
@@ -193,10 +196,10 @@ fn status(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
     }
     let address = running.address.as_deref().unwrap_or("its socket only");
     say!(
-        "The daemon {} is running as process {} for {} s, on {address}.",
+        "The daemon {} has been running for {} as process {}, on {address}.",
         running.version,
+        format_duration(1_000 * health["uptime_s"].as_u64().unwrap_or_default()),
         running.pid,
-        health["uptime_s"]
     );
     say!(
         "The store has {} sessions, {} records and {} facts.",

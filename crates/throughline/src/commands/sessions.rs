@@ -1,15 +1,18 @@
 //! `throughline sessions`
 
-use std::io::{Write, stdout};
+use std::cmp::Reverse;
+use std::io::Write;
 
+use clap::ValueEnum;
 use memory::{Flavor, Session, SessionId};
 use serve::requests::AccessScope;
 use serve::requests::sessions::list_sessions;
-use store::SessionFilter;
+use store::{MarkFilter, SessionFilter, Store};
 
-use crate::commands::{App, parse_flavor};
-use crate::output::table::{format_table, truncate};
-use crate::output::{self, Exit, say, text, time};
+use crate::commands::{App, parse_flavor, parse_limit};
+use crate::output::table::{TableColumn, format_columns};
+use crate::output::text::{one_line, sanitize};
+use crate::output::{self, Exit, say};
 
 /// List sessions, latest first
 #[derive(Debug, clap::Args)]
@@ -22,7 +25,11 @@ pub(crate) struct SessionsArgs {
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
 
-    /// Only sessions that were active from this time on: 2026-01-05, or 90m, 12h, 3d, 2w ago
+    /// Only the workspace of the current folder
+    #[arg(long, conflicts_with = "workspace")]
+    here: bool,
+
+    /// Only sessions that were active from this time on: 2026-01-05, yesterday, 12h, 3d, 2w
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
@@ -38,8 +45,16 @@ pub(crate) struct SessionsArgs {
     #[arg(long)]
     gone: bool,
 
+    #[command(flatten)]
+    marks: MarkArgs,
+
+    /// The order of the list
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "time")]
+    sort: SortOrder,
+
     /// The number of sessions to show
-    #[arg(short = 'n', long, default_value_t = 30, value_name = "NUMBER")]
+    #[arg(short = 'n', long, default_value = "30", value_name = "NUMBER")]
+    #[arg(value_parser = parse_limit)]
     limit: usize,
 
     /// Print the sessions as JSON
@@ -47,7 +62,35 @@ pub(crate) struct SessionsArgs {
     json: bool,
 }
 
-/// Prints the latest sessions, for `throughline` without arguments.
+/// Which marks a session must have.
+#[derive(Debug, clap::Args)]
+struct MarkArgs {
+    /// Only starred sessions
+    #[arg(long)]
+    starred: bool,
+
+    /// Only sessions with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+
+    /// Only archived sessions, which are not listed otherwise
+    #[arg(long)]
+    archived: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SortOrder {
+    /// The latest first
+    Time,
+    /// The most tokens first
+    Tokens,
+    /// The most prompts first
+    Prompts,
+    /// The longest first
+    Records,
+}
+
+/// Prints the latest sessions, for `throughline up --sample`.
 pub(crate) fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
     let filter = SessionFilter {
         limit: 10,
@@ -55,11 +98,16 @@ pub(crate) fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
     };
     let store = app.open_existing()?;
     let sessions = list_sessions(&store, &AccessScope::unrestricted(), &filter)?;
-    print_sessions(app, &sessions)
+    print_sessions(app, &store, &sessions)
 }
 
 pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
+    app.check_workspace_part(&store, args.workspace.as_deref())?;
+    let scope = match args.here {
+        true => AccessScope::of_workspace(app.find_workspace(&store, None)?),
+        false => AccessScope::unrestricted(),
+    };
     let filter = SessionFilter {
         flavor: args.agent,
         workspace: args.workspace.clone(),
@@ -67,54 +115,88 @@ pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
         until: app.parse_time_arg(args.until.as_deref())?,
         all_kinds: args.all,
         gone: args.gone,
-        limit: args.limit,
+        marks: MarkFilter {
+            starred: args.marks.starred,
+            tag: args.marks.tag.clone(),
+            archived: args.marks.archived,
+        },
+        // The store sorts by time, so any other order needs all of them.
+        limit: match args.sort {
+            SortOrder::Time => args.limit,
+            _ => usize::MAX,
+        },
+        ..SessionFilter::default()
     };
-    let sessions = list_sessions(&store, &AccessScope::unrestricted(), &filter)?;
+    let mut sessions = list_sessions(&store, &scope, &filter)?;
+    match args.sort {
+        SortOrder::Time => {}
+        SortOrder::Tokens => sessions.sort_by_key(|session| Reverse(session.usage.total())),
+        SortOrder::Prompts => sessions.sort_by_key(|session| Reverse(session.prompts)),
+        SortOrder::Records => sessions.sort_by_key(|session| Reverse(session.records)),
+    }
+    sessions.truncate(args.limit);
     if args.json {
         output::print_json(&sessions)?;
     } else {
-        print_sessions(app, &sessions)?;
+        print_sessions(app, &store, &sessions)?;
     }
-    Ok(if sessions.is_empty() {
-        Exit::NothingFound
-    } else {
-        Exit::Done
-    })
+    Ok(Exit::of_query(sessions.is_empty()))
 }
 
-fn print_sessions(app: &App<'_>, sessions: &[Session]) -> anyhow::Result<()> {
+const COLUMNS: &[TableColumn] = &[
+    TableColumn::left("WHEN"),
+    TableColumn::left("AGENT"),
+    TableColumn::left("WORKSPACE").shrinks_to(10),
+    TableColumn::right("PROMPTS").dropped_at(2),
+    TableColumn::right("CALLS").dropped_at(3),
+    TableColumn::right("TOKENS").dropped_at(1),
+    TableColumn::left("OUTCOME").dropped_at(4),
+    // Ids are longer only where agents number them, and 18 characters tell most of those apart.
+    TableColumn::left("SESSION").shrinks_to(18),
+    TableColumn::left("TITLE").shrinks_to(24),
+];
+
+fn print_sessions(app: &App<'_>, store: &Store, sessions: &[Session]) -> anyhow::Result<()> {
     if sessions.is_empty() {
         say("No sessions.");
         return Ok(());
     }
-    let head = [
-        "WHEN", "AGENT", "WORKSPACE", "PROMPTS", "CALLS", "TOKENS", "OUTCOME", "SESSION", "TITLE",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(sessions.iter().map(|session| session_row(app, session)));
-    write!(stdout().lock(), "{}", format_table(&rows))?;
+    let rows = sessions
+        .iter()
+        .map(|session| session_row(app, store, session));
+    let rows: Vec<_> = rows.collect();
+    write!(
+        app.output(),
+        "{}",
+        format_columns(COLUMNS, &rows, app.columns())
+    )?;
     Ok(())
 }
 
-fn session_row(app: &App<'_>, session: &Session) -> Vec<String> {
+fn session_row(app: &App<'_>, store: &Store, session: &Session) -> Vec<String> {
     let workspace = session
         .workspace
         .as_deref()
         .map_or("-", memory::workspace::name);
-    let title = session.title.as_deref().unwrap_or("-");
-    let title = text::sanitize(title.lines().next().unwrap_or("-"));
     vec![
-        time::format_time(session.ended.or(session.started), &app.environment.zone),
+        app.format_when(session.ended.or(session.started)),
         session.flavor.to_string(),
-        truncate(&text::sanitize(workspace), 24),
+        sanitize(workspace),
         session.prompts.to_string(),
         session.tool_calls.to_string(),
         format_tokens(session.usage.total()),
         outcome_text(session),
-        // A prefix of a UUID is unique enough; other ids are shown in full.
-        short_session_id(&text::sanitize(session.id.native())),
-        truncate(&title, 60),
+        session_id(store, &session.id),
+        marked_title(session),
     ]
+}
+
+/// Returns the name or title of a session, with its star and its tags.
+fn marked_title(session: &Session) -> String {
+    let star = if session.marks.starred { "★ " } else { "" };
+    let tags = session.marks.tags.iter().map(|tag| format!(" #{tag}"));
+    let title = session.name_or_title().unwrap_or("-");
+    one_line(&format!("{star}{title}{}", tags.collect::<String>()))
 }
 
 /// Returns how a session ended, and whether only its digest is left or its log has lost records.
@@ -129,32 +211,49 @@ fn outcome_text(session: &Session) -> String {
     }
 }
 
-/// Returns a session's own id, shortened for a list.
-pub(crate) fn short_session_id(native: &str) -> String {
-    let dashes = native.bytes().filter(|byte| *byte == b'-').count();
-    let is_uuid = native.len() == 36 && native.is_ascii() && dashes == 4;
-    if is_uuid {
-        native[..13].to_owned()
-    } else {
-        truncate(native, 40)
-    }
+/// Returns the beginning of a session's id that selects it.
+pub(crate) fn session_id(store: &Store, session: &SessionId) -> String {
+    let short = store.short_session_id(session).unwrap_or_else(|error| {
+        tracing::warn!(%session, %error, "cannot shorten the id of a session");
+        session.native().to_owned()
+    });
+    sanitize(&short)
 }
 
-/// Returns the agent and the short id of a session.
-pub(crate) fn session_label(session: &SessionId) -> String {
+/// Returns the agent of a session and the beginning of its id.
+pub(crate) fn session_label(store: &Store, session: &SessionId) -> String {
     let agent = session.as_str().split(':').next().unwrap_or_default();
-    format!(
-        "{agent} {}",
-        short_session_id(&text::sanitize(session.native()))
-    )
+    format!("{agent} {}", session_id(store, session))
 }
 
-/// Formats a number of tokens, such as `12k`.
+/// Formats a number of tokens, such as `812`, `12k` or `2.1M`.
 pub(crate) fn format_tokens(tokens: u64) -> String {
     match tokens {
         0 => "-".to_owned(),
         1..10_000 => tokens.to_string(),
-        10_000..10_000_000 => format!("{}k", tokens / 1_000),
-        _ => format!("{}M", tokens / 1_000_000),
+        10_000..999_500 => format!("{:.0}k", tokens as f64 / 1e3),
+        999_500..9_950_000 => format!("{:.1}M", tokens as f64 / 1e6),
+        9_950_000..999_500_000 => format!("{:.0}M", tokens as f64 / 1e6),
+        _ => format!("{:.1}G", tokens as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_have_at_most_four_characters() {
+        for (tokens, text) in [
+            (0, "-"),
+            (9_999, "9999"),
+            (249_900, "250k"),
+            (999_600, "1.0M"),
+            (2_127_000, "2.1M"),
+            (12_700_000, "13M"),
+            (1_250_000_000, "1.2G"),
+        ] {
+            assert_eq!(format_tokens(tokens), text);
+        }
     }
 }

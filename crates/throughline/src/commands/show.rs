@@ -1,22 +1,53 @@
 //! `throughline show`
 
-use std::io::{Write, stdout};
+mod record;
 
-use memory::{Cost, RecordId, RecordKind, Session};
+use std::io::Write;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use memory::{Cost, Fact, RecordId, RecordKind, Session};
+use serve::requests::layers::session_start;
 use serve::requests::{self, AccessScope, RequestError};
 use store::{Store, StoredRecord};
 
+pub(crate) use self::record::speaker_name;
+use self::record::{RecordLayout, format_record};
+use crate::commands::mark::describe_marks;
 use crate::commands::sessions::format_tokens;
 use crate::commands::{App, digest, usage};
-use crate::output::text::{TextStyle, indent, sanitize};
-use crate::output::{Exit, error_with_hint, time};
+use crate::output::text::{one_line, sanitize};
+use crate::output::{Exit, error_with_hint, print_json, print_text, time};
 
-/// Show one session, or one record
+/// Show a session, a record or a fact
+///
+/// Sessions, records and facts are found by their ids or the beginnings of them, as `sessions`,
+/// `search` and `facts` list them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
-    /// A session's id or a prefix of it, or the id of a hit
+    /// The id of a session, a record or a fact, or the beginning of it
     #[arg(value_name = "ID")]
     id: String,
+
+    /// With a session: show what it started with, such as the files that were predicted
+    #[arg(long, conflicts_with_all = ["around", "grep", "prompts", "from", "full"])]
+    start: bool,
+
+    /// With a record: show this many records before and after it
+    #[arg(long, value_name = "NUMBER")]
+    around: Option<usize>,
+
+    /// Only records that contain this text, in any case
+    #[arg(long, value_name = "TEXT")]
+    grep: Option<String>,
+
+    /// Only your prompts
+    #[arg(long)]
+    prompts: bool,
+
+    /// Only from this time on: 14:30 on the first day, 2026-01-05T14:30, 2h
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
 
     /// Show long results and thinking in full
     #[arg(long)]
@@ -27,24 +58,100 @@ pub(crate) struct ShowArgs {
     json: bool,
 }
 
-/// The lines of a tool result that are shown without --full.
-const LINES_SHOWN: usize = 12;
+/// What an id names.
+enum IdTarget {
+    Session(Box<Session>),
+    Record(Box<StoredRecord>),
+    Fact(Box<Fact>),
+}
+
+/// Which records of a session are shown.
+struct ShownRecords {
+    /// In lower case.
+    grep: Option<String>,
+    prompts_only: bool,
+    from: Option<Timestamp>,
+}
 
 pub(crate) fn run(app: &App<'_>, args: &ShowArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    if let Ok(id) = args.id.parse::<RecordId>()
-        && let Some(record) = store.read_record(id)?
-    {
-        print_record(app, args, &record)?;
+    match find_target(&store, &args.id)? {
+        IdTarget::Session(_) if args.around.is_some() => Err(error_with_hint(
+            format!("{} is a session, and --around needs a record", args.id),
+            "`throughline search` prints the ids of records",
+        )),
+        IdTarget::Session(session) if args.start => show_start(args, &store, &session),
+        IdTarget::Session(session) => show_session(app, args, &store, &session),
+        IdTarget::Record(record) => show_record(app, args, &store, &record),
+        IdTarget::Fact(fact) => show_fact(app, args, &store, &fact),
+    }
+}
+
+/// Prints the steps of a session's start, and the files that were predicted for it.
+fn show_start(args: &ShowArgs, store: &Store, session: &Session) -> anyhow::Result<Exit> {
+    let trace = session_start(store, session)?;
+    if args.json {
+        print_json(&trace)?;
         return Ok(Exit::Done);
     }
-    let session = find_session(&store, &args.id)?;
-    if args.json {
-        print_session_json(&store, &session)?;
-    } else {
-        print_session(app, args, &store, &session)?;
+    let mut text = String::new();
+    for (index, step) in trace.steps.iter().enumerate() {
+        text += &format!("{}. {}\n", index + 1, sanitize(step));
     }
+    for seed in &trace.seeds {
+        let used = if seed.was_used { "used" } else { "-" };
+        text += &format!(
+            "   {used:<4}  {}  ({})\n",
+            sanitize(&seed.path),
+            seed.reason
+        );
+    }
+    print_text(&text)?;
     Ok(Exit::Done)
+}
+
+/// Returns what an id or the beginning of one names.
+fn find_target(store: &Store, id: &str) -> anyhow::Result<IdTarget> {
+    let scope = AccessScope::unrestricted();
+    let record = |id: RecordId| -> anyhow::Result<Option<IdTarget>> {
+        let record = store.read_record(id)?;
+        Ok(record.map(|record| IdTarget::Record(Box::new(record))))
+    };
+    if let Ok(id) = id.parse::<RecordId>()
+        && let Some(found) = record(id)?
+    {
+        return Ok(found);
+    }
+    let no_session = match requests::find::find_session(store, &scope, id) {
+        Ok(session) => return Ok(IdTarget::Session(Box::new(session))),
+        Err(error @ RequestError::NotFound { .. }) => error,
+        Err(error) => return Err(request_error(error)),
+    };
+    match store.records_by_prefix(id, 2)?[..] {
+        [] => {}
+        [only] => {
+            if let Some(found) = record(only)? {
+                return Ok(found);
+            }
+        }
+        [first, ..] => {
+            return Err(error_with_hint(
+                format!("several records begin with {id:?}"),
+                format!("give more digits, such as {first}"),
+            ));
+        }
+    }
+    match requests::find::find_fact(store, &scope, id) {
+        Ok(fact) => Ok(IdTarget::Fact(Box::new(fact))),
+        Err(RequestError::NotFound { .. }) => Err(match no_session {
+            RequestError::NotFound { .. } => error_with_hint(
+                format!("no session, record or fact begins with {id:?}"),
+                "`throughline sessions`, `search` and `facts` list the ids",
+            ),
+            error => request_error(error),
+        }),
+        Err(error) => Err(request_error(error)),
+    }
 }
 
 /// Returns the session with an id or a unique prefix of it.
@@ -61,9 +168,58 @@ pub(crate) fn request_error(error: RequestError) -> anyhow::Error {
     }
 }
 
-/// Writes one record at a time, so that the whole session is never in memory.
-fn print_session_json(store: &Store, session: &Session) -> anyhow::Result<()> {
-    let mut out = stdout().lock();
+impl ShownRecords {
+    fn new(app: &App<'_>, args: &ShowArgs, session: &Session) -> anyhow::Result<Self> {
+        let zone = TimeZone::clone(&app.environment.zone);
+        let first_day = session.started.map(|at| at.to_zoned(zone).date());
+        // A time without a date is one of the session's first day.
+        let from = args.from.as_ref().map(|from| match first_day {
+            Some(day) if from.parse::<jiff::civil::Time>().is_ok() => format!("{day}T{from}"),
+            _ => from.clone(),
+        });
+        Ok(Self {
+            grep: args.grep.as_ref().map(|text| text.to_lowercase()),
+            prompts_only: args.prompts,
+            from: app.parse_time_arg(from.as_deref())?,
+        })
+    }
+
+    fn includes(&self, record: &StoredRecord) -> bool {
+        let is_late = self
+            .from
+            .is_none_or(|from| record.at.is_some_and(|at| at >= from));
+        let is_kind = !self.prompts_only || record.kind == RecordKind::Prompt;
+        let contains = |text: &String| record.content.to_lowercase().contains(text);
+        is_late && is_kind && self.grep.as_ref().is_none_or(contains)
+    }
+}
+
+fn show_session(
+    app: &App<'_>,
+    args: &ShowArgs,
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<Exit> {
+    let shown = ShownRecords::new(app, args, session)?;
+    let is_empty = match args.json {
+        true => print_session_json(store, session, &shown)?,
+        false => print_session(app, args, store, session, &shown)?,
+    };
+    let is_filtered = args.grep.is_some() || args.prompts || args.from.is_some();
+    if is_empty && is_filtered && !args.json {
+        say!("No record of the session matches.");
+    }
+    Ok(Exit::of_query(is_empty && is_filtered))
+}
+
+/// Writes one record at a time, so that the whole session is never in memory. Returns whether
+/// there was none.
+fn print_session_json(
+    store: &Store,
+    session: &Session,
+    shown: &ShownRecords,
+) -> anyhow::Result<bool> {
+    let mut out = std::io::stdout().lock();
     write!(
         out,
         "{{\"session\":{},\"digest\":{},\"records\":[",
@@ -73,7 +229,7 @@ fn print_session_json(store: &Store, session: &Session) -> anyhow::Result<()> {
     let mut result = Ok(());
     let mut separator = "";
     store.each_record(&session.id, |record| {
-        if result.is_ok() {
+        if result.is_ok() && shown.includes(&record) {
             result = write!(out, "{separator}")
                 .and_then(|()| serde_json::to_writer(&mut out, &record).map_err(Into::into));
             separator = ",";
@@ -81,16 +237,18 @@ fn print_session_json(store: &Store, session: &Session) -> anyhow::Result<()> {
     })?;
     result?;
     writeln!(out, "]}}")?;
-    Ok(())
+    Ok(separator.is_empty())
 }
 
+/// Prints a session, and returns whether no record was shown.
 fn print_session(
     app: &App<'_>,
     args: &ShowArgs,
     store: &Store,
     session: &Session,
-) -> anyhow::Result<()> {
-    let mut out = stdout().lock();
+    shown: &ShownRecords,
+) -> anyhow::Result<bool> {
+    let mut out = app.output();
     write!(out, "{}", session_heading(app, store, session)?)?;
     if session.evicted > 0 {
         let (gone, all) = (session.evicted, session.records);
@@ -107,14 +265,95 @@ fn print_session(
             None => writeln!(out, "No digest of them is left.")?,
         }
     }
+    let mut layout = RecordLayout::new(app, store, session, args.full);
+    layout.highlighted = shown.grep.clone();
     let mut result = Ok(());
+    let mut is_empty = true;
     store.each_record(&session.id, |record| {
-        if result.is_ok() {
-            let is_lost = !record.in_source && !session.source_gone;
-            result = write!(out, "\n{}", format_record(app, args.full, &record, is_lost));
+        if result.is_ok() && shown.includes(&record) {
+            is_empty = false;
+            result = write!(out, "\n{}", format_record(&mut layout, &record));
         }
     })?;
-    Ok(result?)
+    result?;
+    out.finish()?;
+    Ok(is_empty)
+}
+
+/// Shows a record, with its neighbors if asked for.
+fn show_record(
+    app: &App<'_>,
+    args: &ShowArgs,
+    store: &Store,
+    record: &StoredRecord,
+) -> anyhow::Result<Exit> {
+    let Some(around) = args.around else {
+        if args.json {
+            print_json(record)?;
+            return Ok(Exit::Done);
+        }
+        let session = find_session(store, record.session.as_str())?;
+        let mut layout = RecordLayout::new(app, store, &session, true);
+        let text = format_record(&mut layout, record);
+        writeln!(
+            app.output(),
+            "{}\n{text}",
+            sanitize(record.session.as_str())
+        )?;
+        return Ok(Exit::Done);
+    };
+    let position = store.timeline_position(record.id)?.unwrap_or_default();
+    let first = position.saturating_sub(around);
+    let records = store.timeline(&record.session, first, position - first + around + 1)?;
+    if args.json {
+        print_json(&records)?;
+        return Ok(Exit::Done);
+    }
+    let session = find_session(store, record.session.as_str())?;
+    let mut layout = RecordLayout::new(app, store, &session, args.full);
+    layout.marked = Some(record.id);
+    let mut out = app.output();
+    let title = one_line(session.name_or_title().unwrap_or("Untitled session"));
+    writeln!(out, "{}", app.style().bold(&title))?;
+    writeln!(out, "{}", sanitize(record.session.as_str()))?;
+    for record in &records {
+        write!(out, "\n{}", format_record(&mut layout, record))?;
+    }
+    out.finish()?;
+    Ok(Exit::Done)
+}
+
+fn show_fact(app: &App<'_>, args: &ShowArgs, store: &Store, fact: &Fact) -> anyhow::Result<Exit> {
+    if args.json {
+        print_json(fact)?;
+        return Ok(Exit::Done);
+    }
+    let mut lines = vec![
+        ("fact", fact.id.to_string()),
+        ("kind", fact.kind.to_string()),
+        ("said by", fact.trust.name().to_owned()),
+        (
+            "workspace",
+            fact.workspace.clone().unwrap_or("everywhere".to_owned()),
+        ),
+        ("first said", app.format_when(Some(fact.made))),
+        ("last said", app.format_when(Some(fact.seen))),
+        ("times", fact.times.to_string()),
+    ];
+    if fact.pinned {
+        lines.push(("pinned", "yes".to_owned()));
+    }
+    lines.extend(fact.superseded.map(|newer| ("replaced by", newer.short())));
+    for source in &fact.sources {
+        lines.push(("evidence", store.short_record_id(*source)?));
+    }
+    let mut out = app.output();
+    writeln!(out, "{}", app.style().bold(&sanitize(&fact.text)))?;
+    for (name, value) in lines {
+        writeln!(out, "{name:<11} {}", sanitize(&value))?;
+    }
+    out.finish()?;
+    Ok(Exit::Done)
 }
 
 /// Returns when and why the text of a session was removed, as the end of a sentence.
@@ -138,11 +377,8 @@ pub(crate) fn session_heading(
     session: &Session,
 ) -> anyhow::Result<String> {
     let zone = &app.environment.zone;
-    let paint = TextStyle {
-        color: app.environment.color,
-    };
-    let title = session.title.as_deref().unwrap_or("Untitled session");
-    let mut text = format!("{}\n", paint.bold(&sanitize(title)));
+    let title = one_line(session.name_or_title().unwrap_or("Untitled session"));
+    let mut text = format!("{}\n", app.style().bold(&title));
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             text += &format!("{name:<10} {}\n", sanitize(&value));
@@ -156,6 +392,8 @@ pub(crate) fn session_heading(
             None => session.flavor.title().to_owned(),
         }),
     );
+    let marks = describe_marks(session);
+    line("marks", Some(marks).filter(|marks| !marks.is_empty()));
     line("workspace", session.workspace.clone());
     line("folder", session.cwd.clone());
     line("branch", session.branch.clone());
@@ -171,13 +409,15 @@ pub(crate) fn session_heading(
     line(
         "tokens",
         (used.total() > 0).then(|| {
-            format!(
-                "{} in, {} out, {} read from cache, {} written to it",
-                format_tokens(used.input),
-                format_tokens(used.output),
-                format_tokens(used.cache_read),
-                format_tokens(used.cache_write)
-            )
+            let parts = [
+                (used.input, "in"),
+                (used.output, "out"),
+                (used.cache_read, "read from cache"),
+                (used.cache_write, "written to it"),
+            ];
+            let parts = parts.iter().filter(|(tokens, _)| *tokens > 0);
+            let parts = parts.map(|(tokens, what)| format!("{} {what}", format_tokens(*tokens)));
+            parts.collect::<Vec<_>>().join(", ")
         }),
     );
     let cost = usage::session_cost(app, store, session)?;
@@ -211,81 +451,4 @@ pub(crate) fn session_heading(
         line("subagent", Some(subagent.id.to_string()));
     }
     Ok(text)
-}
-
-/// Formats a record. `is_lost` marks a record that is missing from its log; if the whole log is
-/// deleted, the heading says so instead.
-fn format_record(app: &App<'_>, full: bool, record: &StoredRecord, is_lost: bool) -> String {
-    let paint = TextStyle {
-        color: app.environment.color,
-    };
-    let when = record.at.map(|at| {
-        at.to_zoned(app.environment.zone.clone())
-            .strftime("%H:%M:%S")
-            .to_string()
-    });
-    let tool = record.tool.as_deref().unwrap_or("tool");
-    let path = record.path.as_deref().unwrap_or_default();
-    let who = match record.kind {
-        RecordKind::Prompt => "you".to_owned(),
-        RecordKind::Assistant => "agent".to_owned(),
-        RecordKind::Thinking => "agent, thinking".to_owned(),
-        RecordKind::ToolUse => format!("{tool} called"),
-        RecordKind::ToolResult => format!("{tool} returned"),
-        RecordKind::Artifact => format!("{tool} changed {path}"),
-        RecordKind::Error if record.tool.is_some() => format!("{tool} failed"),
-        RecordKind::Error => "error".to_owned(),
-        RecordKind::Approval => "you decided".to_owned(),
-        RecordKind::Summary => "summary".to_owned(),
-    };
-    let code = record
-        .metadata
-        .get("exit_code")
-        .and_then(|code| code.as_str());
-    let code = code
-        .filter(|code| *code != "0")
-        .map_or_else(String::new, |c| format!(", exit {c}"));
-    let note = if is_lost {
-        "  (no longer in its log)"
-    } else {
-        ""
-    };
-    let head = format!(
-        "{}  {}{code}{note}",
-        when.as_deref().unwrap_or("--:--:--"),
-        sanitize(&who)
-    );
-    format!(
-        "{}\n{}",
-        paint.bold(&head),
-        indent(&shorten_content(full, record), "    ")
-    )
-}
-
-/// Returns a record's text, cut to a few lines unless it is speech or `full` is set.
-fn shorten_content(full: bool, record: &StoredRecord) -> String {
-    let text = sanitize(&record.content);
-    let spoken = matches!(
-        record.kind,
-        RecordKind::Prompt | RecordKind::Assistant | RecordKind::Summary
-    );
-    let lines = text.lines().count();
-    if full || spoken || lines <= LINES_SHOWN {
-        return text;
-    }
-    let head: Vec<_> = text.lines().take(LINES_SHOWN).collect();
-    format!(
-        "{}\n… {} more lines (--full shows them)",
-        head.join("\n"),
-        lines - LINES_SHOWN
-    )
-}
-
-fn print_record(app: &App<'_>, args: &ShowArgs, record: &StoredRecord) -> anyhow::Result<()> {
-    if args.json {
-        return crate::output::print_json(record);
-    }
-    let text = format_record(app, true, record, !record.in_source);
-    writeln!(stdout().lock(), "{}\n{text}", record.session)?;
-    Ok(())
 }

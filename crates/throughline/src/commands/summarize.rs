@@ -1,6 +1,6 @@
 //! `throughline summarize`
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use distill::summary::{self, SummaryAuthor, SummaryError, SummarySettings, WrittenSummary};
 use memory::{Session, SessionId};
@@ -97,7 +97,7 @@ fn dry_run(
 ) -> anyhow::Result<Exit> {
     match summary::draft_summary(store, session, settings, app.environment.now) {
         Ok(summary) => {
-            write!(stdout().lock(), "{}", sanitize(&summary.to_string()))?;
+            write!(app.output(), "{}", sanitize(&summary.to_string()))?;
             Ok(Exit::Done)
         }
         Err(declined) => report_declined(session, declined),

@@ -55,7 +55,7 @@ pub(crate) fn run(app: &App<'_>, args: &SummaryArgs) -> anyhow::Result<Exit> {
     } else if args.path {
         writeln!(stdout().lock(), "{}", stored.path.display())?;
     } else {
-        write!(stdout().lock(), "{}", sanitize(&stored.text))?;
+        write!(app.output(), "{}", sanitize(&stored.text))?;
     }
     Ok(Exit::Done)
 }

@@ -10,7 +10,7 @@ use crate::daemon;
 use crate::install;
 use crate::install::agents::{INTEGRATIONS, Integration, claude_settings_path};
 use crate::install::manifest::InstallManifest;
-use crate::install::program::Program;
+use crate::install::program::{BuildFolderPolicy, Program};
 use crate::output::Exit;
 
 /// Remove Throughline from the coding agents
@@ -32,7 +32,6 @@ const UNINSTALL: InstallMessages = InstallMessages {
     question: "Change these files?",
     declined: "Nothing was changed.",
     done: "Changed",
-    would: "Would change",
 };
 
 pub(crate) fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
@@ -42,7 +41,7 @@ pub(crate) fn run(app: &App<'_>, args: &UninstallArgs) -> anyhow::Result<Exit> {
         select_agents(app, &args.agents)?
     };
     let places = &app.environment.places;
-    let program = Program::of(app.environment);
+    let program = Program::of(app.environment, BuildFolderPolicy::RunInPlace);
     let mut manifest = InstallManifest::load(&app.home)?;
     let mut plan = install::plan_removal(&agents, places, &program, &manifest, &app.home)?;
     let settings = claude_settings_path(places);

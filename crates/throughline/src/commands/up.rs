@@ -6,13 +6,13 @@ use memory::Flavor;
 use serde::Serialize;
 
 use crate::commands::ingest::{self, IngestOutcome, LogArgs};
-use crate::commands::install::confirm;
+use crate::commands::install::{ProgramArgs, ReportTarget, confirm};
 use crate::commands::{App, install as command, sessions};
 use crate::config::Config;
 use crate::daemon::{self, DaemonStart};
+use crate::install;
 use crate::install::manifest::InstallManifest;
 use crate::install::program::Program;
-use crate::install::{self, apply};
 use crate::output::table::count;
 use crate::output::{self, Exit};
 use crate::samples;
@@ -30,6 +30,9 @@ pub(crate) struct UpArgs {
     /// Install into agents without asking for confirmation
     #[arg(long, short = 'y')]
     yes: bool,
+
+    #[command(flatten)]
+    program: ProgramArgs,
 
     /// Do not start the daemon
     #[arg(long)]
@@ -98,23 +101,21 @@ struct AgentsReport {
 fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsReport> {
     let places = &app.environment.places;
     let agents = install::detect_agents(places, &app.environment.path);
-    let program = Program::of(app.environment);
+    let program = Program::of(app.environment, args.program.policy());
     let mut manifest = InstallManifest::load(&app.home)?;
     let mut plan = install::plan_install(&agents, places, &program, &manifest);
     plan.notes.extend(command::custom_home_note(app));
     let report = command::InstallReport::new(Some(&program), &agents, &plan);
-    let has_changes = !plan.changes.is_empty();
+    let has_changes = !plan.is_empty();
     if !args.json && !agents.is_empty() {
         say!("");
-        report.print(app);
+        report.print(app, ReportTarget::Messages)?;
     }
     let can_ask =
         app.environment.stderr_is_terminal && app.environment.stdin_is_terminal && !args.json;
     let agreed = has_changes && (args.yes || (can_ask && confirm(app, "Change these files?")?));
     if agreed {
-        for change in &plan.changes {
-            apply::apply_change(&app.home, &mut manifest, change)?;
-        }
+        plan.apply(&app.home, &mut manifest)?;
     }
     if !args.json {
         let files = count(plan.changes.len(), "file");

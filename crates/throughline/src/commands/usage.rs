@@ -1,18 +1,15 @@
 //! `throughline usage`
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::io::{Write, stdout};
+use std::io::Write;
 
-use jiff::tz::TimeZone;
-use memory::{Cost, Flavor, Prices, Session, Usage};
-use serde::Serialize;
+use memory::{Cost, Flavor, Prices, Session, SessionId};
+use serve::requests::usage::{UsageGroup, UsageGrouping, group_usage, row_cost};
 use store::{Store, UsageFilter, UsageRow};
 
-use crate::commands::sessions::{format_tokens, short_session_id};
-use crate::commands::{App, model_calls, parse_flavor};
-use crate::output::table::{count, format_table, truncate};
-use crate::output::text::sanitize;
+use crate::commands::sessions::{format_tokens, session_id};
+use crate::commands::{App, model_calls, parse_flavor, parse_limit};
+use crate::output::table::{TableColumn, count, format_columns};
+use crate::output::text::{one_line, sanitize};
 use crate::output::{self, Exit};
 
 /// Show token usage and cost
@@ -46,7 +43,8 @@ pub(crate) struct UsageArgs {
     own: bool,
 
     /// Show at most this many rows; the total includes all of them
-    #[arg(short = 'n', long, default_value_t = 30, value_name = "NUMBER")]
+    #[arg(short = 'n', long, default_value = "30", value_name = "NUMBER")]
+    #[arg(value_parser = parse_limit)]
     limit: usize,
 
     /// Print the usage as JSON
@@ -54,9 +52,8 @@ pub(crate) struct UsageArgs {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum GroupBy {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum GroupBy {
     Day,
     Model,
     Session,
@@ -64,13 +61,36 @@ enum GroupBy {
     Agent,
 }
 
-/// The usage of one row of the table.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct UsageGroup {
-    title: Option<String>,
-    usage: Usage,
-    requests: u64,
-    cost: Cost,
+impl From<GroupBy> for UsageGrouping {
+    fn from(by: GroupBy) -> Self {
+        match by {
+            GroupBy::Day => Self::Day,
+            GroupBy::Model => Self::Model,
+            GroupBy::Session => Self::Session,
+            GroupBy::Workspace => Self::Workspace,
+            GroupBy::Agent => Self::Agent,
+        }
+    }
+}
+
+impl GroupBy {
+    pub(crate) const ALL: &[Self] = &[
+        Self::Day,
+        Self::Model,
+        Self::Workspace,
+        Self::Agent,
+        Self::Session,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Model => "model",
+            Self::Session => "session",
+            Self::Workspace => "workspace",
+            Self::Agent => "agent",
+        }
+    }
 }
 
 /// The label of usage whose name is not in the log.
@@ -81,7 +101,9 @@ pub(crate) fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
         let since = app.parse_time_arg(args.since.as_deref())?;
         return model_calls::run(app, since, args.limit, args.json);
     }
-    let rows = app.open_existing()?.usage(&UsageFilter {
+    let store = app.open_existing()?;
+    app.check_workspace_part(&store, args.workspace.as_deref())?;
+    let rows = store.usage(&UsageFilter {
         flavor: args.agent,
         workspace: args.workspace.clone(),
         session: None,
@@ -89,7 +111,7 @@ pub(crate) fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
         until: app.parse_time_arg(args.until.as_deref())?,
     })?;
     let prices = app.config.prices();
-    let groups = group_usage(&rows, args.by, &app.environment.zone, &prices);
+    let groups = group_usage(&rows, args.by.into(), &app.environment.zone, &prices);
     let mut total = UsageGroup::default();
     for (_, group) in &groups {
         total.add(group);
@@ -101,14 +123,14 @@ pub(crate) fn run(app: &App<'_>, args: &UsageArgs) -> anyhow::Result<Exit> {
             .map(|(name, group)| group_json(name.as_deref(), group))
             .collect();
         output::print_json(&serde_json::json!({
-            "by": args.by,
+            "by": UsageGrouping::from(args.by),
             "groups": rows_json,
             "groups_left_out": groups.len() - shown.len(),
             "total": group_json(None, &total),
             "prices_as_of": prices.as_of,
         }))?;
     } else {
-        print_groups(args.by, shown, &total)?;
+        print_groups(app, &store, args.by, shown, &total)?;
         if groups.len() > shown.len() {
             let more = count(groups.len() - shown.len(), "more row");
             say!("{more} in the total; use -n {} to show all.", groups.len());
@@ -145,70 +167,14 @@ pub(crate) fn format_cost(cost: &Cost) -> String {
     match cost.usd {
         None if cost.unpriced > 0 => "?".to_owned(),
         None => "-".to_owned(),
-        Some(usd) if usd > 0.0 && usd < 0.01 => format!("{sign}${usd:.4}"),
+        Some(usd) if usd > 0.0 && usd < 0.005 && sign.is_empty() => "<$0.01".to_owned(),
         Some(usd) => format!("{sign}${usd:.2}"),
-    }
-}
-
-fn row_cost(row: &UsageRow, prices: &Prices) -> Cost {
-    match row.cost_usd {
-        Some(usd) => Cost::stated(usd),
-        None => prices.cost(row.model.as_deref(), &row.usage),
     }
 }
 
 fn uses_list_price(row: &UsageRow, prices: &Prices) -> bool {
     let model = row.model.as_deref();
     row.cost_usd.is_none() && model.is_some_and(|model| prices.price_of(model).is_some())
-}
-
-/// Groups the rows. Days are sorted with the latest first, other groups by their tokens.
-fn group_usage(
-    rows: &[UsageRow],
-    by: GroupBy,
-    zone: &TimeZone,
-    prices: &Prices,
-) -> Vec<(Option<String>, UsageGroup)> {
-    let mut groups: BTreeMap<Option<String>, UsageGroup> = BTreeMap::new();
-    for row in rows {
-        groups
-            .entry(group_name(row, by, zone))
-            .or_default()
-            .add(&UsageGroup {
-                title: row.title.clone(),
-                usage: row.usage,
-                requests: row.requests,
-                cost: row_cost(row, prices),
-            });
-    }
-    let mut groups: Vec<_> = groups.into_iter().collect();
-    if by == GroupBy::Day {
-        groups.reverse();
-    } else {
-        groups.sort_by_key(|(_, group)| Reverse(group.usage.total()));
-    }
-    groups
-}
-
-fn group_name(row: &UsageRow, by: GroupBy, zone: &TimeZone) -> Option<String> {
-    match by {
-        GroupBy::Day => row
-            .quarter
-            .map(|at| at.to_zoned(zone.clone()).date().to_string()),
-        GroupBy::Model => row.model.clone(),
-        GroupBy::Session => Some(row.session.to_string()),
-        GroupBy::Workspace => row.workspace.clone(),
-        GroupBy::Agent => Some(row.agent.clone()),
-    }
-}
-
-impl UsageGroup {
-    fn add(&mut self, other: &Self) {
-        self.title = self.title.take().or_else(|| other.title.clone());
-        self.usage += other.usage;
-        self.requests += other.requests;
-        self.cost += other.cost;
-    }
 }
 
 fn group_json(name: Option<&str>, group: &UsageGroup) -> serde_json::Value {
@@ -228,6 +194,8 @@ fn group_json(name: Option<&str>, group: &UsageGroup) -> serde_json::Value {
 }
 
 fn print_groups(
+    app: &App<'_>,
+    store: &Store,
     by: GroupBy,
     groups: &[(Option<String>, UsageGroup)],
     total: &UsageGroup,
@@ -237,44 +205,45 @@ fn print_groups(
         return Ok(());
     }
     let first = match by {
-        GroupBy::Day => "DAY",
-        GroupBy::Model => "MODEL",
-        GroupBy::Session => "SESSION",
-        GroupBy::Workspace => "WORKSPACE",
-        GroupBy::Agent => "AGENT",
+        GroupBy::Day => TableColumn::left("DAY"),
+        GroupBy::Model => TableColumn::left("MODEL").shrinks_to(12),
+        GroupBy::Session => TableColumn::left("SESSION"),
+        GroupBy::Workspace => TableColumn::left("WORKSPACE").shrinks_to(12),
+        GroupBy::Agent => TableColumn::left("AGENT"),
     };
-    let head = [
-        first, "IN", "OUT", "CACHE READ", "CACHE WRITE", "REASONING", "REQUESTS", "COST",
+    let mut columns = vec![
+        first,
+        TableColumn::right("IN"),
+        TableColumn::right("OUT"),
+        TableColumn::right("CACHE READ").dropped_at(1),
+        TableColumn::right("CACHE WRITE").dropped_at(2),
+        TableColumn::right("REASONING").dropped_at(3),
+        TableColumn::right("REQUESTS").dropped_at(4),
+        TableColumn::right("COST"),
     ];
     let has_titles = by == GroupBy::Session;
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
     if has_titles {
-        rows[0].push("TITLE".to_owned());
+        columns.push(TableColumn::left("TITLE").shrinks_to(24));
     }
+    let mut rows = Vec::new();
     for (name, group) in groups {
-        let mut row = group_row(&group_label(name.as_deref(), by), group);
+        let mut row = group_row(&group_label(store, name.as_deref(), by), group);
         if has_titles {
-            let title = group.title.as_deref().unwrap_or("-");
-            row.push(truncate(&sanitize(title.lines().next().unwrap_or("-")), 40));
+            row.push(one_line(group.title.as_deref().unwrap_or("-")));
         }
         rows.push(row);
     }
     rows.push(group_row("total", total));
-    write!(stdout().lock(), "{}", format_table(&rows))?;
-    Ok(())
+    let table = format_columns(&columns, &rows, app.columns());
+    Ok(write!(app.output(), "{table}")?)
 }
 
-fn group_label(name: Option<&str>, by: GroupBy) -> String {
-    let Some(name) = name else {
-        return UNKNOWN_LABEL.to_owned();
-    };
-    match by {
-        GroupBy::Session => {
-            let native = name.split_once(':').map_or(name, |(_, native)| native);
-            short_session_id(&sanitize(native))
-        }
+pub(crate) fn group_label(store: &Store, name: Option<&str>, by: GroupBy) -> String {
+    match name {
+        None => UNKNOWN_LABEL.to_owned(),
+        Some(name) if by == GroupBy::Session => session_id(store, &SessionId::new(name)),
         // Workspaces may have the same last component, so the full name is shown if it fits.
-        _ => truncate(&sanitize(name), 40),
+        Some(name) => sanitize(name),
     }
 }
 
@@ -295,7 +264,8 @@ fn group_row(label: &str, group: &UsageGroup) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use memory::{Price, SessionId};
+    use jiff::tz::TimeZone;
+    use memory::{Price, SessionId, Usage};
 
     use super::*;
 
@@ -331,7 +301,7 @@ mod tests {
 
     #[track_caller]
     fn check(rows: &[UsageRow], by: GroupBy, zone: &TimeZone, expected: &[&str]) {
-        let shown: Vec<_> = group_usage(rows, by, zone, &prices())
+        let shown: Vec<_> = group_usage(rows, by.into(), zone, &prices())
             .iter()
             .map(|(name, group)| {
                 let name = name.as_deref().unwrap_or(UNKNOWN_LABEL);
@@ -358,14 +328,14 @@ mod tests {
             GroupBy::Day,
             &india,
             &[
-                "2026-03-02 2 $0.0000", "2026-03-01 1 $0.0000", "unknown 4 $0.0000",
+                "2026-03-02 2 <$0.01", "2026-03-01 1 <$0.01", "unknown 4 <$0.01",
             ],
         );
         check(
             &rows,
             GroupBy::Day,
             &TimeZone::UTC,
-            &["2026-03-01 3 $0.0000", "unknown 4 $0.0000"],
+            &["2026-03-01 3 <$0.01", "unknown 4 <$0.01"],
         );
     }
 

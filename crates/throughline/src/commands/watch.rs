@@ -47,7 +47,7 @@ pub(crate) fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
     let sources = sources(app, &args.logs)?;
     let options = WatchOptions {
         poll: args.poll,
-        ..WatchOptions::default()
+        ..app.config.capture.watch_options()
     };
     let store = app.open()?;
     let stages = StageRunner::new(app, &store, &stop)?;

@@ -4,13 +4,14 @@ use similar::{ChangeTag, TextDiff};
 
 use super::document::ConfigFormat;
 use super::plan::ConfigFileChange;
-use crate::output::table::{count, truncate};
+use crate::output::table::count;
 use crate::output::text::{TextStyle, sanitize};
+use crate::output::wrap::truncate;
 
 /// Longer lines are truncated.
 const LINE_CHARS_MAX: usize = 160;
-/// The number of lines shown of a new file that contains only our text.
-const HEAD_LINES: usize = 2;
+/// The number of added lines shown of one file.
+const ADDED_LINES_MAX: usize = 12;
 /// The number of lines shown around a change.
 const CONTEXT_LINES: usize = 1;
 
@@ -23,17 +24,12 @@ pub(crate) fn format_diff(change: &ConfigFileChange, paint: TextStyle) -> String
         return diff_line('-', &format!("the whole file, {lines}"), paint);
     };
     if ConfigFormat::of(&change.path) == ConfigFormat::WholeFile {
-        let head = after.lines().take(HEAD_LINES);
-        let mut out: String = head.map(|line| diff_line('+', line, paint)).collect();
-        out += &diff_line(
-            '+',
-            &format!("… {} in all", count(after.lines().count(), "line")),
-            paint,
-        );
-        return out;
+        let lines = count(after.lines().count(), "line");
+        return diff_line('+', &format!("{lines} of Throughline"), paint);
     }
     let diff = TextDiff::from_lines(before, after.as_str());
     let mut out = String::new();
+    let mut added_lines = 0;
     for group in diff.grouped_ops(CONTEXT_LINES) {
         let changes: Vec<_> = group.iter().flat_map(|op| diff.iter_changes(op)).collect();
         let first = changes.iter().find_map(similar::Change::new_index);
@@ -48,7 +44,7 @@ pub(crate) fn format_diff(change: &ConfigFileChange, paint: TextStyle) -> String
                 (ChangeTag::Delete, Some(next)) if next.tag() == ChangeTag::Insert => {
                     let (lead, added) =
                         inserted_part(line, next.value().trim_end_matches(['\r', '\n']));
-                    if matches!(added, "" | ",") {
+                    if lead && matches!(added, "" | ",") {
                         out += &diff_line(' ', &mask_values(line), paint);
                         remaining = &rest[1..];
                     } else if let Some(added) = lead.then_some(added) {
@@ -60,10 +56,19 @@ pub(crate) fn format_diff(change: &ConfigFileChange, paint: TextStyle) -> String
                 }
                 (ChangeTag::Delete, _) => out += &diff_line('-', &mask_values(line), paint),
                 (ChangeTag::Insert, _) => {
-                    out += &diff_line('+', &truncate(line, LINE_CHARS_MAX), paint);
+                    added_lines += 1;
+                    if added_lines <= ADDED_LINES_MAX {
+                        out += &diff_line('+', &truncate(line, LINE_CHARS_MAX), paint);
+                    }
                 }
             }
         }
+    }
+    if let Some(more) = added_lines
+        .checked_sub(ADDED_LINES_MAX)
+        .filter(|more| *more > 0)
+    {
+        out += &diff_line('+', &format!("… {} more", count(more, "line")), paint);
     }
     out
 }

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::json::edit::{self, JsonPathStep};
 use super::json::scan;
-use super::our_entries::{self, SERVER, SERVER_LISTS};
+use super::our_entries::{self, ALLOW_LIST, SERVER, SERVER_LISTS};
 use super::toml;
+use super::toml_lists::{self, TomlListEntry};
 
 /// The entries that a file should contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(crate) enum DesiredContent {
     Json(Vec<DesiredEntry>),
     /// Our MCP server in a TOML file, started with this program.
     Toml { program: String },
+    /// Entries in the lists of a TOML file.
+    TomlLists(Vec<TomlListEntry>),
     /// A file that contains nothing else.
     WholeFile(String),
 }
@@ -31,6 +34,8 @@ pub(crate) enum DesiredEntry {
     },
     /// Our MCP server in the list of that name.
     Server { list: &'static str, server: String },
+    /// A permission to use one of our tools without a question.
+    AllowedTool { name: String },
     /// A member that the agent requires in the file.
     Member {
         key: &'static str,
@@ -57,8 +62,19 @@ impl From<scan::JsonSyntaxError> for ConfigEditError {
     }
 }
 
-/// The start of a file that contains nothing but our text.
-pub(crate) const MARKER: &str = "// Throughline:";
+/// The start of scripts, of TOML files and of the last line of Markdown files that contain nothing
+/// but our text.
+const SCRIPT_MARKER: &str = "// Throughline:";
+pub(crate) const TOML_MARKER: &str = "# Throughline:";
+pub(crate) const MARKDOWN_MARKER: &str = "<!-- Throughline:";
+
+/// Returns whether a file contains nothing but our text.
+pub(crate) fn is_our_file(text: &str) -> bool {
+    let last = text.trim_end().lines().last().unwrap_or_default();
+    text.starts_with(SCRIPT_MARKER)
+        || text.starts_with(TOML_MARKER)
+        || last.starts_with(MARKDOWN_MARKER)
+}
 
 /// The format of a file, determined by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +86,10 @@ pub(crate) enum ConfigFormat {
 
 impl ConfigFormat {
     pub(crate) fn of(path: &Path) -> Self {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("toml") => Self::Toml,
-            Some("js") => Self::WholeFile,
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        match extension {
+            Some("toml") if path.ends_with("config.toml") => Self::Toml,
+            Some("toml" | "js" | "ts" | "md") => Self::WholeFile,
             _ => Self::Json,
         }
     }
@@ -83,6 +100,7 @@ pub(crate) fn is_installed(text: &str, wants: &DesiredContent) -> Result<bool, C
     match wants {
         DesiredContent::Json(wants) => is_installed_in_json(text, wants),
         DesiredContent::Toml { program } => Ok(toml::has_server_for(text, program)?),
+        DesiredContent::TomlLists(entries) => Ok(toml_lists::has_entries_for(text, entries)?),
         DesiredContent::WholeFile(whole) => Ok(text == whole),
     }
 }
@@ -106,6 +124,9 @@ fn is_installed_in_json(text: &str, wants: &[DesiredEntry]) -> Result<bool, Conf
                 .all(|key| existing[key] == wanted[key])
                 && existing.is_object()
         }
+        DesiredEntry::AllowedTool { name } => our_entries::allowed_tools(&root)
+            .iter()
+            .any(|allowed| allowed == name),
         DesiredEntry::Member { key, .. } => root.get(key).is_some(),
     };
     let count = wants.iter().filter(is_hook).count();
@@ -117,6 +138,9 @@ pub(crate) fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, 
     let wants = match wants {
         DesiredContent::Json(wants) => wants,
         DesiredContent::Toml { program } => return Ok(toml::add_server(text, program)?),
+        DesiredContent::TomlLists(entries) => {
+            return Ok(toml_lists::add_list_entries(text, entries)?);
+        }
         DesiredContent::WholeFile(whole) => return Ok(whole.clone()),
     };
     let is_new = is_blank(text);
@@ -127,6 +151,9 @@ pub(crate) fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, 
                 edit::append(&after, &["hooks", event], group)?
             }
             DesiredEntry::Server { list, server } => edit::set(&after, &[list, SERVER], server)?,
+            DesiredEntry::AllowedTool { name } => {
+                edit::append(&after, ALLOW_LIST, &Value::from(name.as_str()).to_string())?
+            }
             DesiredEntry::Member { key, value } => edit::set(&after, &[key], value)?,
         };
         // Never write a file that cannot be parsed again.
@@ -167,6 +194,11 @@ pub(crate) fn missing_members(
             DesiredEntry::Server { list, .. } => {
                 check(root.get(list).is_some(), (*list).to_owned());
             }
+            DesiredEntry::AllowedTool { .. } => {
+                check(root.get("permissions").is_some(), "permissions".to_owned());
+                let exists = root["permissions"].get("allow").is_some();
+                check(exists, ALLOW_LIST.join("."));
+            }
             DesiredEntry::Member { key, .. } => check(root.get(key).is_some(), (*key).to_owned()),
         }
     }
@@ -181,7 +213,10 @@ pub(crate) fn remove_entries(
     created: Option<&[String]>,
 ) -> Result<String, ConfigEditError> {
     match format {
-        ConfigFormat::Toml => Ok(toml::remove_server(text)?),
+        ConfigFormat::Toml => {
+            let text = toml::remove_server(text)?;
+            Ok(toml_lists::remove_list_entries(&text)?)
+        }
         ConfigFormat::WholeFile => Ok(text.to_owned()),
         ConfigFormat::Json if is_blank(text) => Ok(text.to_owned()),
         ConfigFormat::Json => remove_json_entries(text, created),
@@ -203,6 +238,13 @@ fn remove_json_entries(text: &str, created: Option<&[String]>) -> Result<String,
             after = edit::remove(&after, &json_path(&[list, SERVER]))?;
             emptied.push(vec![(*list).to_owned()]);
         }
+    }
+    for index in our_entries::allowed_tool_indexes(&root) {
+        let mut path = json_path(ALLOW_LIST);
+        path.push(JsonPathStep::Index(index));
+        after = edit::remove(&after, &path)?;
+        emptied.push(vec!["permissions".to_owned(), "allow".to_owned()]);
+        emptied.push(vec!["permissions".to_owned()]);
     }
     // Inner lists come before the objects that contain them.
     emptied.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
@@ -226,8 +268,11 @@ fn remove_added_members(text: String, created: &[String]) -> Result<String, Conf
     if is_created("hooks") && root.get("hooks").is_some() {
         return Ok(text);
     }
-    let is_list =
-        |name: &str| name == "hooks" || name.contains('.') || SERVER_LISTS.contains(&name);
+    let is_list = |name: &str| {
+        matches!(name, "hooks" | "permissions")
+            || name.contains('.')
+            || SERVER_LISTS.contains(&name)
+    };
     let mut after = text;
     for key in created.iter().filter(|name| !is_list(name)) {
         after = edit::remove(&after, &json_path(&[key]))?;
@@ -254,8 +299,8 @@ pub(crate) fn has_foreign_server(
 /// Returns whether the text contains an entry of ours.
 pub(crate) fn has_entries(text: &str, format: ConfigFormat) -> Result<bool, ConfigEditError> {
     match format {
-        ConfigFormat::Toml => Ok(toml::has_server(text)?),
-        ConfigFormat::WholeFile => Ok(text.starts_with(MARKER)),
+        ConfigFormat::Toml => Ok(toml::has_server(text)? || toml_lists::has_list_entries(text)?),
+        ConfigFormat::WholeFile => Ok(is_our_file(text)),
         ConfigFormat::Json => Ok(without_json_or_blank(text)? != text),
     }
 }

@@ -2,16 +2,17 @@
 //! without a trace.
 //!
 //! [`agents`] lists which file of which agent needs which entries. [`document`] adds the entries to
-//! a text and removes them, with [`json`] and [`toml`], which keep every other byte;
-//! [`our_entries`] recognises them. [`mod@plan`] decides on the changes, [`diff`] shows them,
-//! [`apply`] makes them, and [`manifest`] records them with the original files. Nothing here knows
-//! how a hook is answered.
+//! a text and removes them, with [`json`], [`mod@toml`] and [`toml_lists`], which keep every other
+//! byte; [`our_entries`] recognises them. [`instructions`] are the skill and the commands.
+//! [`mod@plan`] decides on the changes, [`diff`] shows them, [`apply`] makes them, and [`manifest`]
+//! records them with the original files. Nothing here knows how a hook is answered.
 
 pub(crate) mod agents;
 pub(crate) mod apply;
 pub(crate) mod diff;
 pub(crate) mod document;
 pub(crate) mod file;
+pub(crate) mod instructions;
 pub(crate) mod json;
 pub(crate) mod manifest;
 pub(crate) mod our_entries;
@@ -21,6 +22,7 @@ pub(crate) mod program;
 #[cfg(test)]
 mod round_trip;
 pub(crate) mod toml;
+pub(crate) mod toml_lists;
 
 use std::path::{Path, PathBuf};
 
@@ -31,11 +33,13 @@ use self::agents::{INTEGRATIONS, Integration};
 use self::document::ConfigFormat;
 use self::manifest::InstallManifest;
 use self::plan::{ConfigFileChange, InstallTarget, InstalledFile};
-use self::program::Program;
+use self::program::{Program, ProgramCopy};
 
 /// The changes that `install` or `uninstall` would make.
 #[derive(Debug, Default)]
 pub(crate) struct InstallPlan {
+    /// The copy of this program that the agents will run, if it has to be made first.
+    pub(crate) program_copy: Option<ProgramCopy>,
     pub(crate) changes: Vec<ConfigFileChange>,
     /// Files that cannot be changed.
     pub(crate) skipped: Vec<SkippedFile>,
@@ -65,7 +69,10 @@ pub(crate) fn plan_install(
     program: &Program,
     manifest: &InstallManifest,
 ) -> InstallPlan {
-    let mut plan = InstallPlan::default();
+    let mut plan = InstallPlan {
+        program_copy: program.copy.clone(),
+        ..InstallPlan::default()
+    };
     // Grok CLI runs the hooks in the settings of Claude Code, but not those of its plugins.
     let has_claude = agents
         .iter()
@@ -77,6 +84,9 @@ pub(crate) fn plan_install(
             plan.notes.push(format!("{title}: {obstacle}."));
         }
         if agent.has_plugin(places) {
+            plan.notes.push(format!(
+                "{title}: the plugin `throughline` is enabled, so nothing is added."
+            ));
             continue;
         }
         let changes_before = plan.changes.len();
@@ -134,20 +144,22 @@ pub(crate) fn plan_removal(
             .files
             .iter()
             .filter(|(_, entry)| entry.agent == name);
+        let targets = agent.targets(places, program);
         let mut paths: Vec<_> = known.map(|(path, _)| path.clone()).collect();
-        for target in agent.targets(places, program) {
+        for target in &targets {
             if !paths.contains(&target.path) {
-                paths.push(target.path);
+                paths.push(target.path.clone());
             }
         }
         for path in paths {
-            plan.add_removal(agent.flavor, path, manifest, home)?;
+            let target = targets.iter().find(|target| target.path == path);
+            plan.add_removal(agent.flavor, path, target, manifest, home)?;
         }
         if agent.has_plugin(places) {
             plan.notes.push(format!(
-                "{}: the plugin `throughline` is still installed; remove it with `{name} plugin \
-                 uninstall throughline@throughline`.",
-                agent.flavor.title()
+                "{}: the plugin `throughline` is still installed; remove it with `{}`.",
+                agent.flavor.title(),
+                agent.plugin_removal
             ));
         }
     }
@@ -155,6 +167,21 @@ pub(crate) fn plan_removal(
 }
 
 impl InstallPlan {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.program_copy.is_none()
+    }
+
+    /// Makes the changes.
+    pub(crate) fn apply(&self, home: &Path, manifest: &mut InstallManifest) -> anyhow::Result<()> {
+        if let Some(copy) = &self.program_copy {
+            copy.make()?;
+        }
+        for change in &self.changes {
+            apply::apply_change(home, manifest, change)?;
+        }
+        Ok(())
+    }
+
     fn add(&mut self, target: &InstallTarget, manifest: &InstallManifest) {
         let planned = file::read(&target.path).and_then(|text| {
             let entry = manifest.files.get(&target.path);
@@ -162,6 +189,10 @@ impl InstallPlan {
         });
         match planned {
             Ok(change) => self.changes.extend(change),
+            Err(error) if target.is_optional => self.notes.push(format!(
+                "{} was left as it is: {error:#}.",
+                target.path.display()
+            )),
             Err(error) => self.skip(target.agent, target.path.clone(), &error),
         }
     }
@@ -170,6 +201,7 @@ impl InstallPlan {
         &mut self,
         agent: Flavor,
         path: PathBuf,
+        target: Option<&InstallTarget>,
         manifest: &InstallManifest,
         home: &Path,
     ) -> anyhow::Result<()> {
@@ -183,6 +215,7 @@ impl InstallPlan {
                 agent,
                 path: path.clone(),
                 text,
+                desired: target.map(|target| &target.desired),
                 entry,
                 original,
             };

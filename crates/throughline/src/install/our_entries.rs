@@ -11,6 +11,46 @@ pub(crate) const SERVER_LISTS: &[&str] = &["mcpServers", "mcp"];
 /// The members in which agents name the command of a hook.
 const COMMAND_KEYS: &[&str] = &["command", "bash", "powershell"];
 
+/// The list of tools that an agent uses without asking the user.
+pub(crate) const ALLOW_LIST: &[&str] = &["permissions", "allow"];
+/// Our tools that only read.
+pub(crate) const READ_ONLY_TOOLS: &[&str] = &[
+    "memory_search", "memory_get", "memory_context", "memory_stats",
+];
+
+/// Returns the name under which agents know one of our tools.
+pub(crate) fn qualified_tool_name(tool: &str) -> String {
+    format!("mcp__{SERVER}__{tool}")
+}
+
+/// Returns those of our tools that the file allows, by their full names.
+pub(crate) fn allowed_tools(root: &Value) -> Vec<String> {
+    let list = root["permissions"]["allow"].as_array();
+    let names = list.into_iter().flatten().filter_map(Value::as_str);
+    names
+        .filter(|name| is_our_tool(name))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Finds our tools in the list of allowed tools. The last ones come first, so that removing one
+/// does not move the others.
+pub(crate) fn allowed_tool_indexes(root: &Value) -> Vec<usize> {
+    let list = root["permissions"]["allow"].as_array();
+    let items = list.into_iter().flatten().enumerate();
+    let ours = items.filter(|(_, item)| item.as_str().is_some_and(is_our_tool));
+    let mut indexes: Vec<_> = ours.map(|(index, _)| index).collect();
+    indexes.reverse();
+    indexes
+}
+
+/// Returns whether a permission is for one of our tools.
+pub(crate) fn is_our_tool(name: &str) -> bool {
+    READ_ONLY_TOOLS
+        .iter()
+        .any(|tool| qualified_tool_name(tool) == name)
+}
+
 /// One of our hooks in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct InstalledHook {
@@ -86,7 +126,7 @@ fn hook_command(handler: &Value) -> Option<&str> {
 }
 
 /// Returns whether a command line is `throughline hook`, with any path to the program.
-fn runs_our_hook(command: &str) -> bool {
+pub(crate) fn runs_our_hook(command: &str) -> bool {
     let (program, rest) = first_word(command.trim_start().trim_start_matches("& "));
     is_our_program(program) && rest.split_whitespace().next() == Some("hook")
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use memory::Flavor;
 
-use super::document::{self, ConfigEditError, ConfigFormat, DesiredContent, MARKER};
+use super::document::{self, ConfigEditError, ConfigFormat, DesiredContent, is_our_file};
 use super::manifest::{ManifestEntry, content_hash};
 
 /// A configuration file and the entries that it should contain.
@@ -13,6 +13,19 @@ pub(crate) struct InstallTarget {
     pub(crate) agent: Flavor,
     pub(crate) path: PathBuf,
     pub(crate) desired: DesiredContent,
+    /// The rest works without it, so a file of the user in its place is left alone.
+    pub(crate) is_optional: bool,
+}
+
+impl InstallTarget {
+    pub(crate) fn new(agent: Flavor, path: PathBuf, desired: DesiredContent) -> Self {
+        Self {
+            agent,
+            path,
+            desired,
+            is_optional: false,
+        }
+    }
 }
 
 /// A planned change of a file.
@@ -54,7 +67,7 @@ pub(crate) fn plan_file_install(
     if document::has_foreign_server(now, format)? {
         return Err(ConfigEditError::ForeignServer);
     }
-    let is_ours = entry.is_some() || now.starts_with(MARKER);
+    let is_ours = entry.is_some() || is_our_file(now);
     if format == ConfigFormat::WholeFile && text.is_some() && !is_ours {
         return Err(ConfigEditError::ForeignFile);
     }
@@ -86,6 +99,8 @@ pub(crate) struct InstalledFile<'a> {
     pub(crate) agent: Flavor,
     pub(crate) path: PathBuf,
     pub(crate) text: Option<String>,
+    /// What this release would install there.
+    pub(crate) desired: Option<&'a DesiredContent>,
     pub(crate) entry: Option<&'a ManifestEntry>,
     /// The saved original, if the file existed before.
     pub(crate) original: Option<String>,
@@ -112,8 +127,15 @@ pub(crate) fn plan_file_removal(
         return Ok(Some(change(installed.original.clone())));
     }
     if format == ConfigFormat::WholeFile {
+        let is_unchanged = matches!(
+            installed.desired,
+            Some(DesiredContent::WholeFile(text)) if text == now
+        );
+        if is_unchanged {
+            return Ok(Some(change(None)));
+        }
         // The user has changed our file; do not delete their changes.
-        let is_changed = entry.is_some() || now.starts_with(MARKER);
+        let is_changed = entry.is_some() || is_our_file(now);
         return if is_changed {
             Err(ConfigEditError::ForeignFile)
         } else {

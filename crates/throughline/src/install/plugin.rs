@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::agents::PLUGIN_SCRIPT;
+use super::agents::{EXTENSION_SCRIPT, PLUGIN_SCRIPT};
 
 macro_rules! file {
     ($path:literal) => {
@@ -22,9 +22,11 @@ pub(crate) const PLUGIN_FILES: &[(&str, &str)] = &[
     file!("plugins/throughline/skills/session-memory/SKILL.md"),
     file!("plugins/throughline/commands/recall.md"),
     file!("plugins/throughline/commands/remember.md"),
+    file!("plugins/throughline/commands/forget.md"),
     file!("gemini/gemini-extension.json"),
     file!("gemini/hooks/hooks.json"),
     ("opencode/throughline.js", PLUGIN_SCRIPT),
+    ("pi/throughline.ts", EXTENSION_SCRIPT),
 ];
 
 /// Writes the plugin to a folder, and overwrites an earlier version.

@@ -26,25 +26,34 @@ fn json_target() -> InstallTarget {
         list: "mcpServers",
         server: r#"{"command":"throughline","args":["mcp"]}"#.to_owned(),
     };
+    let allowed = DesiredEntry::AllowedTool {
+        name: "mcp__throughline__memory_get".to_owned(),
+    };
     let needed = DesiredEntry::Member {
         key: "version",
         value: "1",
     };
-    InstallTarget {
-        agent: Flavor::Claude,
-        path: PathBuf::from("settings.json"),
-        desired: DesiredContent::Json(vec![needed, hook("SessionStart"), hook("Stop"), server]),
-    }
+    InstallTarget::new(
+        Flavor::Claude,
+        PathBuf::from("settings.json"),
+        DesiredContent::Json(vec![
+            needed,
+            hook("SessionStart"),
+            hook("Stop"),
+            server,
+            allowed,
+        ]),
+    )
 }
 
 fn toml_target() -> InstallTarget {
-    InstallTarget {
-        agent: Flavor::Codex,
-        path: PathBuf::from("config.toml"),
-        desired: DesiredContent::Toml {
+    InstallTarget::new(
+        Flavor::Codex,
+        PathBuf::from("config.toml"),
+        DesiredContent::Toml {
             program: "throughline".to_owned(),
         },
-    }
+    )
 }
 
 /// Returns the manifest entry after a change, and the saved original.
@@ -72,6 +81,7 @@ fn remove(
         agent: target.agent,
         path: target.path.clone(),
         text: Some(text.to_owned()),
+        desired: None,
         entry,
         original,
     };
@@ -161,8 +171,16 @@ fn own() -> impl Strategy<Value = Vec<String>> {
         Just("\"mcpServers\": {}".to_owned()),
         Just("\"mcpServers\" :\n{ \"x\": {\"command\": \"x\"} // mine\n }".to_owned()),
     ];
-    (prop::option::of(hooks), prop::option::of(servers))
-        .prop_map(|(hooks, servers)| hooks.into_iter().chain(servers).collect())
+    let permissions = prop_oneof![
+        Just("\"permissions\": {}".to_owned()),
+        Just(
+            "\"permissions\": {\n  \"allow\": [ // mine\n \"Bash(ls)\", ], \"deny\": []}"
+                .to_owned()
+        ),
+    ];
+    let own = [hooks.boxed(), servers.boxed(), permissions.boxed()];
+    own.map(|own| prop::option::of(own).boxed())
+        .prop_map(|own| own.into_iter().flatten().collect())
 }
 
 fn configuration() -> impl Strategy<Value = String> {

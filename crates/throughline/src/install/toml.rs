@@ -13,7 +13,7 @@ const SERVERS_TABLE: &str = "mcp_servers";
 pub(crate) enum TomlEditError {
     #[error("{0}")]
     Malformed(String),
-    #[error("`{SERVERS_TABLE}` is an inline table")]
+    #[error("`{SERVERS_TABLE}`, `hooks` or `permission` is an inline table or list")]
     InlineTable,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn remove_server(text: &str) -> Result<String, TomlEditError> {
     }
 }
 
-fn parse(text: &str) -> Result<Document<&str>, TomlEditError> {
+pub(super) fn parse(text: &str) -> Result<Document<&str>, TomlEditError> {
     Document::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let line = 1 + text[..at.min(text.len())].matches('\n').count();
@@ -144,7 +144,7 @@ fn table_lines(text: &str, header: Option<usize>, table: &Table) -> Option<Range
 }
 
 /// Extends a span to whole lines.
-fn whole_lines(text: &str, span: Range<usize>) -> Range<usize> {
+pub(super) fn whole_lines(text: &str, span: Range<usize>) -> Range<usize> {
     let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[span.end..]
         .find('\n')
@@ -153,7 +153,7 @@ fn whole_lines(text: &str, span: Range<usize>) -> Range<usize> {
 }
 
 /// Removes lines, and the blank line before them if a blank line or nothing follows.
-fn remove_lines(text: &str, block: Range<usize>) -> String {
+pub(super) fn remove_lines(text: &str, block: Range<usize>) -> String {
     let (before, after) = (&text[..block.start], &text[block.end..]);
     let is_separated = after.is_empty() || after.starts_with(['\n', '\r']);
     let before = ["\r\n", "\n"].into_iter().find_map(|newline| {

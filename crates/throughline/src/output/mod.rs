@@ -1,15 +1,20 @@
 //! Output to people and programs. Data goes to standard output, messages go to standard error.
 
+pub(crate) mod paged;
 pub(crate) mod progress;
 pub(crate) mod shell;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod time;
+pub(crate) mod wrap;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use self::text::sanitize;
+use self::wrap::wrap_line;
+use crate::environment;
 
 /// Formats a message and prints it to standard error, as [`say`] does.
 macro_rules! say {
@@ -125,9 +130,14 @@ fn error_message(error: &anyhow::Error) -> String {
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    // The store shares its errors, and JSON is written by a library with its own error.
+    let shared = cause.downcast_ref::<Arc<io::Error>>().map(Arc::as_ref);
+    let json = cause.downcast_ref::<serde_json::Error>();
+    let kind = shared
+        .or(cause.downcast_ref())
+        .map(io::Error::kind)
+        .or(json.and_then(serde_json::Error::io_error_kind));
+    kind == Some(io::ErrorKind::BrokenPipe)
 }
 
 fn hint_for(error: &anyhow::Error) -> Option<String> {
@@ -215,10 +225,24 @@ pub(crate) fn say(text: &str) {
     say_styled(&sanitize(text));
 }
 
-/// Prints a message that contains color codes. The caller has sanitized the quoted parts.
+/// Prints a message that contains color codes. The caller has sanitized the quoted parts. A
+/// terminal gets whole words on each of its rows.
 pub(crate) fn say_styled(text: &str) {
+    let wrapped = match environment::message_columns() {
+        Some(columns) => text
+            .lines()
+            .flat_map(|line| wrap_line(line, columns))
+            .collect::<Vec<_>>()
+            .join("\n"),
+        None => text.to_owned(),
+    };
     // If standard error is closed, there is no way to report that.
-    writeln!(io::stderr(), "{text}").ok();
+    writeln!(io::stderr(), "{wrapped}").ok();
+}
+
+/// Prints a text to standard output. The caller has sanitized the quoted parts.
+pub(crate) fn print_text(text: &str) -> io::Result<()> {
+    io::stdout().lock().write_all(text.as_bytes())
 }
 
 /// Prints a value as one line of JSON to standard output.

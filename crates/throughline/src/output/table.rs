@@ -1,23 +1,75 @@
 //! Tables, and the formatting of their cells.
 
-/// Formats rows as text. Each column is as wide as its widest cell.
-pub(crate) fn format_table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
-    };
-    let widths: Vec<_> = (0..columns)
-        .map(|column| width(column).unwrap_or(0))
+use super::wrap::{display_width, truncate};
+
+/// The columns between two cells.
+const GAP: usize = 2;
+
+/// A column of a table, and what happens to it when the terminal is too narrow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableColumn {
+    title: &'static str,
+    is_right_aligned: bool,
+    /// Columns with a higher rank are dropped earlier; rank 0 is always shown.
+    drop_rank: u8,
+    /// The width down to which cells are truncated; `None` keeps them whole.
+    width_min: Option<usize>,
+}
+
+impl TableColumn {
+    pub(crate) const fn left(title: &'static str) -> Self {
+        Self {
+            title,
+            is_right_aligned: false,
+            drop_rank: 0,
+            width_min: None,
+        }
+    }
+
+    /// A column of figures.
+    pub(crate) const fn right(title: &'static str) -> Self {
+        Self {
+            is_right_aligned: true,
+            ..Self::left(title)
+        }
+    }
+
+    pub(crate) const fn dropped_at(self, drop_rank: u8) -> Self {
+        Self { drop_rank, ..self }
+    }
+
+    pub(crate) const fn shrinks_to(self, width_min: usize) -> Self {
+        Self {
+            width_min: Some(width_min),
+            ..self
+        }
+    }
+}
+
+/// Formats rows below the titles of their columns. With `columns_max`, the width of the terminal,
+/// columns are dropped and cells are truncated until every row fits.
+pub(crate) fn format_columns(
+    columns: &[TableColumn],
+    rows: &[Vec<String>],
+    columns_max: Option<usize>,
+) -> String {
+    let titles = columns.iter().map(|column| column.title.to_owned());
+    let all: Vec<Vec<String>> = std::iter::once(titles.collect())
+        .chain(rows.iter().cloned())
         .collect();
+    let widths = fit_widths(columns, &natural_widths(&all), columns_max);
     let mut out = String::new();
-    for row in rows {
+    for row in &all {
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(cell);
-            line.extend(std::iter::repeat_n(' ', width - cell.chars().count() + 2));
+        for ((column, cell), width) in columns.iter().zip(row).zip(&widths) {
+            let Some(width) = *width else { continue };
+            let cell = truncate(cell, width);
+            let padding = " ".repeat(width - display_width(&cell));
+            let (before, after) = match column.is_right_aligned {
+                true => (padding.as_str(), ""),
+                false => ("", padding.as_str()),
+            };
+            line += &format!("{before}{cell}{after}{:GAP$}", "");
         }
         out.push_str(line.trim_end());
         out.push('\n');
@@ -25,13 +77,69 @@ pub(crate) fn format_table(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Truncates a text to `chars_max` characters, of which the last is then an ellipsis.
-pub(crate) fn truncate(text: &str, chars_max: usize) -> String {
-    if text.chars().count() <= chars_max {
-        return text.to_owned();
+/// Returns the width of each column, or `None` for those that are dropped.
+fn fit_widths(
+    columns: &[TableColumn],
+    natural: &[usize],
+    columns_max: Option<usize>,
+) -> Vec<Option<usize>> {
+    let mut widths: Vec<_> = natural.iter().copied().map(Some).collect();
+    let Some(columns_max) = columns_max else {
+        return widths;
+    };
+    let total = |widths: &[Option<usize>]| {
+        let shown = widths.iter().flatten();
+        (shown.clone().sum::<usize>() + GAP * shown.count()).saturating_sub(GAP)
+    };
+    let narrowest = |widths: &[Option<usize>]| -> Vec<Option<usize>> {
+        let shrink = |(width, column): (&Option<usize>, &TableColumn)| {
+            width.map(|width| column.width_min.map_or(width, |min| width.min(min)))
+        };
+        widths.iter().zip(columns).map(shrink).collect()
+    };
+    while total(&narrowest(&widths)) > columns_max {
+        let shown = (0..columns.len()).filter(|index| widths[*index].is_some());
+        let Some(index) = shown
+            .filter(|index| columns[*index].drop_rank > 0)
+            .max_by_key(|index| columns[*index].drop_rank)
+        else {
+            break;
+        };
+        widths[index] = None;
     }
-    let head: String = text.chars().take(chars_max.saturating_sub(1)).collect();
-    format!("{head}…")
+    // The last columns hold the longest texts, so they are truncated first.
+    for index in (0..columns.len()).rev() {
+        let excess = total(&widths).saturating_sub(columns_max);
+        if let (Some(width), Some(min)) = (widths[index], columns[index].width_min) {
+            widths[index] = Some(width.min(min.max(width.saturating_sub(excess))));
+        }
+    }
+    widths
+}
+
+fn natural_widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| display_width(cell)).max().unwrap_or(0)
+    };
+    (0..columns).map(width).collect()
+}
+
+/// Formats rows as text. Each column is as wide as its widest cell.
+pub(crate) fn format_table(rows: &[Vec<String>]) -> String {
+    let widths = natural_widths(rows);
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(cell);
+            line.push_str(&" ".repeat(width - display_width(cell) + GAP));
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
 }
 
 /// Formats a number of bytes with a unit.
@@ -64,12 +172,35 @@ mod tests {
         assert_eq!(format_table(&rows), "a    long  x\nbbb  é\n");
     }
 
+    #[track_caller]
+    fn check(columns_max: Option<usize>, expected: &str) {
+        let columns = [
+            TableColumn::left("ID"),
+            TableColumn::right("CALLS").dropped_at(1),
+            TableColumn::left("TITLE").shrinks_to(6),
+        ];
+        let rows = [["a", "7", "日本語 is wide"], ["bcd", "12", "x"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(format_columns(&columns, &rows, columns_max), expected);
+    }
+
     #[test]
-    fn sizes_and_cuts() {
+    fn tables_fit_the_terminal() {
+        check(
+            None,
+            "ID   CALLS  TITLE\na        7  日本語 is wide\nbcd     12  x\n",
+        );
+        check(
+            Some(21),
+            "ID   CALLS  TITLE\na        7  日本語 i…\nbcd     12  x\n",
+        );
+        check(Some(14), "ID   TITLE\na    日本語 i…\nbcd  x\n");
+    }
+
+    #[test]
+    fn sizes_are_counted() {
         assert_eq!(format_bytes(999), "999 bytes");
         assert_eq!(format_bytes(1_250_000), "1.2 MB");
-        assert_eq!(truncate("añb", 3), "añb");
-        assert_eq!(truncate("añbc", 3), "añ…");
         assert_eq!(count(1_usize, "record"), "1 record");
         assert_eq!(count(2_u64, "record"), "2 records");
         assert_eq!(count(2_u64, "summary"), "2 summaries");

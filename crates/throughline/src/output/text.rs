@@ -2,9 +2,14 @@
 
 use std::ops::Range;
 
+use memory::RecordKind;
+
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
 const MATCH: &str = "\x1b[1;31m";
+const USER: &str = "\x1b[1;32m";
+const AGENT: &str = "\x1b[1;36m";
+const TOOL: &str = "\x1b[33m";
 const PLAIN: &str = "\x1b[0m";
 
 /// Highlights text with terminal codes if colors are enabled.
@@ -20,6 +25,17 @@ impl TextStyle {
 
     pub(crate) fn dim(self, text: &str) -> String {
         self.wrap(DIM, text)
+    }
+
+    /// Colors a heading by who speaks: the user, the agent or a tool.
+    pub(crate) fn speaker(self, kind: RecordKind, text: &str) -> String {
+        let code = match kind {
+            RecordKind::Prompt | RecordKind::Approval => USER,
+            RecordKind::Assistant | RecordKind::Thinking | RecordKind::Summary => AGENT,
+            RecordKind::ToolUse | RecordKind::ToolResult | RecordKind::Artifact => TOOL,
+            RecordKind::Error => MATCH,
+        };
+        self.wrap(code, text)
     }
 
     /// Highlights the given parts of a text.
@@ -57,6 +73,25 @@ pub(crate) fn sanitize(text: &str) -> String {
             c => c,
         })
         .collect()
+}
+
+/// Returns where a text contains a word that is given in lower case.
+pub(crate) fn find_ignoring_case(text: &str, word: &str) -> Vec<Range<usize>> {
+    let lower = text.to_lowercase();
+    // Letters whose lower case has another length would shift the positions.
+    if lower.len() != text.len() {
+        return Vec::new();
+    }
+    let found = lower.match_indices(word);
+    let ranges = found.map(|(start, part)| start..start + part.len());
+    let is_whole = |range: &Range<usize>| text.get(range.clone()).is_some();
+    ranges.filter(is_whole).collect()
+}
+
+/// Puts a text on one line: every run of whitespace becomes one space.
+pub(crate) fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    sanitize(&words.join(" "))
 }
 
 /// Indents every line.

@@ -73,6 +73,25 @@ pub(crate) fn format_time(at: Option<Timestamp>, zone: &TimeZone) -> String {
     )
 }
 
+/// Formats a time as people say it: `5 min ago`, `3 h ago`, `yesterday`, `4 d ago`, and the date
+/// for more than a week.
+pub(crate) fn format_age(at: Option<Timestamp>, now: Timestamp, zone: &TimeZone) -> String {
+    let Some(at) = at else {
+        return "unknown".to_owned();
+    };
+    let day = |at: Timestamp| at.to_zoned(zone.clone()).date();
+    let days = day(at).until(day(now)).map_or(0, |span| span.get_days());
+    let minutes = now.duration_since(at).as_mins();
+    match (days, minutes) {
+        (..0, _) | (_, ..0) | (8.., _) => day(at).to_string(),
+        (_, 0) => "just now".to_owned(),
+        (_, 1..60) => format!("{minutes} min ago"),
+        (0, _) => format!("{} h ago", minutes / 60),
+        (1, _) => "yesterday".to_owned(),
+        (2.., _) => format!("{days} d ago"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +105,24 @@ mod tests {
             expected,
             "{text}"
         );
+    }
+
+    #[test]
+    fn ages_are_formatted() {
+        let now: Timestamp = "2026-01-09T09:00:00Z".parse().unwrap();
+        for (at, expected) in [
+            ("2026-01-09T08:59:40Z", "just now"),
+            ("2026-01-09T08:01:00Z", "59 min ago"),
+            ("2026-01-09T00:10:00Z", "8 h ago"),
+            ("2026-01-08T23:50:00Z", "yesterday"),
+            ("2026-01-04T23:50:00Z", "5 d ago"),
+            ("2025-12-24T23:50:00Z", "2025-12-24"),
+            ("2026-01-09T09:10:00Z", "2026-01-09"),
+        ] {
+            let at = at.parse().ok();
+            assert_eq!(format_age(at, now, &TimeZone::UTC), expected);
+        }
+        assert_eq!(format_age(None, now, &TimeZone::UTC), "unknown");
     }
 
     #[test]

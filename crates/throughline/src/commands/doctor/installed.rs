@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::commands::App;
 use crate::install;
-use crate::install::program::Program;
+use crate::install::program::{BuildFolderPolicy, Program};
 use crate::output::table::format_table;
 
 /// The state of one agent on this machine.
@@ -17,12 +17,14 @@ pub(crate) struct InstallStatus {
     agent: Flavor,
     /// The files that contain our entries.
     files: Vec<PathBuf>,
+    /// Our plugin is enabled.
+    plugin: bool,
     obstacles: Vec<String>,
 }
 
 pub(crate) fn install_statuses(app: &App<'_>) -> Vec<InstallStatus> {
     let places = &app.environment.places;
-    let program = Program::of(app.environment);
+    let program = Program::of(app.environment, BuildFolderPolicy::RunInPlace);
     install::detect_agents(places, &app.environment.path)
         .into_iter()
         .map(|agent| InstallStatus {
@@ -33,6 +35,7 @@ pub(crate) fn install_statuses(app: &App<'_>) -> Vec<InstallStatus> {
                 .map(|target| target.path)
                 .filter(|path| install::has_our_entries(path))
                 .collect(),
+            plugin: agent.has_plugin(places),
             obstacles: agent.obstacles(places),
         })
         .collect()
@@ -62,9 +65,14 @@ fn status_text(installed: &InstallStatus) -> String {
         .iter()
         .map(|path| path.display().to_string())
         .collect();
-    if names.is_empty() {
-        "not installed; run `throughline install`".to_owned()
-    } else {
-        format!("installed in {}", names.join(", "))
+    match (names.is_empty(), installed.plugin) {
+        (true, true) => "installed as a plugin".to_owned(),
+        (true, false) => "not installed; run `throughline install`".to_owned(),
+        (false, false) => format!("installed in {}", names.join(", ")),
+        (false, true) => {
+            "installed twice, with hooks and as a plugin; run `throughline uninstall` \
+                          to keep only the plugin"
+                .to_owned()
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Prints the diagnosis of `throughline doctor` as text.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use memory::FormatEvidence;
 use store::Health;
@@ -12,7 +12,7 @@ use crate::output::table::{count, format_bytes, format_table};
 use crate::output::{self, time};
 
 pub(super) fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
-    let mut out = stdout().lock();
+    let mut out = app.output();
     writeln!(out, "Store in {}", diagnosis.home.display())?;
     match &diagnosis.store {
         None if diagnosis.broken.is_some() => {}
@@ -207,7 +207,7 @@ fn format_evidence(evidence: FormatEvidence) -> &'static str {
 }
 
 /// Returns when the agent will delete its oldest log.
-fn deletion_note(app: &App<'_>, agent: &AgentDiagnosis) -> String {
+pub(super) fn deletion_note(app: &App<'_>, agent: &AgentDiagnosis) -> String {
     match (agent.deletes_after_days, agent.next_deletion) {
         (Some(days), Some(next)) => format!(
             "deletes logs after {days} days, the next one on {}",

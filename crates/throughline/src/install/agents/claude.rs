@@ -1,12 +1,16 @@
-//! Claude Code: hooks in `settings.json`, the server in `.claude.json`.
+//! Claude Code: hooks and permissions in `settings.json`, the server in `.claude.json`.
 
 use std::path::{Path, PathBuf};
 
 use capture::AgentEnv;
 use memory::Flavor;
 
-use super::{EVENTS, Integration, agent_home, hook_groups, read_json_or_null, server_json};
+use super::{
+    EVENTS, Integration, agent_home, allowed_tools, hook_groups, is_plugin_enabled,
+    read_json_or_null, server_json,
+};
 use crate::install::document::{DesiredContent, DesiredEntry};
+use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
@@ -17,7 +21,8 @@ pub(crate) const INTEGRATION: Integration = Integration {
     targets,
     obstacles,
     has_plugin,
-    advice: None,
+    plugin_removal: "claude plugin uninstall throughline@throughline",
+    ..Integration::DEFAULTS
 };
 
 const TIMEOUT_SECONDS: u32 = 5;
@@ -46,43 +51,42 @@ fn servers_path(places: &AgentEnv) -> PathBuf {
 }
 
 fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
-    let target = |path, wants| InstallTarget {
-        agent: Flavor::Claude,
-        path,
-        desired: DesiredContent::Json(wants),
-    };
+    let target =
+        |path, wants| InstallTarget::new(Flavor::Claude, path, DesiredContent::Json(wants));
     // The command does not name the agent, because Grok CLI also runs these hooks. The payload
     // identifies it.
-    let hooks = hook_groups(EVENTS, &program.hook_command(""), TIMEOUT_SECONDS);
+    let mut settings = hook_groups(EVENTS, &program.hook_command(""), TIMEOUT_SECONDS);
+    settings.extend(allowed_tools());
     // Without `alwaysLoad` the model has to search for our tools before it can use them.
     let server = DesiredEntry::Server {
         list: "mcpServers",
         server: server_json(program, ",\"alwaysLoad\":true"),
     };
-    vec![
-        target(settings_path(places), hooks),
+    let mut targets = vec![
+        target(settings_path(places), settings),
         target(servers_path(places), vec![server]),
-    ]
+    ];
+    targets.extend(skill_and_commands(
+        Flavor::Claude,
+        &folder(places).join("skills"),
+        &folder(places).join("commands"),
+        CommandForm::Markdown {
+            arguments: "$ARGUMENTS",
+        },
+    ));
+    targets
 }
 
 fn has_plugin(places: &AgentEnv) -> bool {
-    let settings = read_json_or_null(&settings_path(places));
-    let plugins = settings["enabledPlugins"].as_object();
-    plugins.into_iter().flatten().any(|(name, enabled)| {
-        name.split('@').next() == Some("throughline") && enabled.as_bool() == Some(true)
-    })
+    is_plugin_enabled(&settings_path(places))
 }
 
 fn obstacles(places: &AgentEnv) -> Vec<String> {
-    let mut found = Vec::new();
-    if has_plugin(places) {
-        found.push("the plugin `throughline` is enabled, so nothing is added".to_owned());
-    }
     let managed = MANAGED_SETTINGS.iter().map(PathBuf::from);
-    for path in managed.chain([settings_path(places)]) {
-        found.extend(blocking_settings(&path));
-    }
-    found
+    managed
+        .chain([settings_path(places)])
+        .flat_map(|path| blocking_settings(&path))
+        .collect()
 }
 
 fn blocking_settings(path: &Path) -> Vec<String> {

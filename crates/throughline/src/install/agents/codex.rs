@@ -6,6 +6,7 @@ use capture::AgentEnv;
 use memory::Flavor;
 
 use super::{Integration, agent_home, hooks_and_toml, read_toml_or_empty};
+use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
@@ -15,11 +16,12 @@ pub(crate) const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles,
+    has_plugin,
+    plugin_removal: "codex plugin remove throughline@throughline",
     advice: Some(
         "Codex CLI runs new hooks only after you trust them: run `codex`, type /hooks, and trust \
          the hooks of Throughline",
     ),
-    ..Integration::DEFAULTS
 };
 
 /// Codex CLI waits no longer than this for a hook at the end of a session.
@@ -32,12 +34,30 @@ fn folder(places: &AgentEnv) -> PathBuf {
 fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let folder = folder(places);
     // Codex CLI trusts the exact text of a command, so a changed command must be trusted again.
-    hooks_and_toml(
+    let mut targets = hooks_and_toml(
         Flavor::Codex,
         [folder.join("hooks.json"), folder.join("config.toml")],
         program,
         TIMEOUT_SECONDS,
-    )
+    );
+    // It has no commands of users; `$recall` starts the skill of that name.
+    let skills = folder.join("skills");
+    targets.extend(skill_and_commands(
+        Flavor::Codex,
+        &skills,
+        &skills,
+        CommandForm::Skill,
+    ));
+    targets
+}
+
+fn has_plugin(places: &AgentEnv) -> bool {
+    let config = read_toml_or_empty(&folder(places).join("config.toml"));
+    let plugins = config.get("plugins").and_then(toml::Value::as_table);
+    plugins.into_iter().flatten().any(|(name, plugin)| {
+        let enabled = plugin.get("enabled").and_then(toml::Value::as_bool);
+        name.split('@').next() == Some("throughline") && enabled != Some(false)
+    })
 }
 
 fn obstacles(places: &AgentEnv) -> Vec<String> {

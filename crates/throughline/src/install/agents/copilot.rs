@@ -6,8 +6,9 @@ use capture::AgentEnv;
 use memory::Flavor;
 use serde_json::Value;
 
-use super::{Integration, agent_home, versioned_hooks_and_servers};
+use super::{Integration, agent_home, is_plugin_enabled, versioned_hooks_and_servers};
 use crate::install::document::DesiredEntry;
+use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
@@ -16,6 +17,8 @@ pub(crate) const INTEGRATION: Integration = Integration {
     program: "copilot",
     folder,
     targets,
+    has_plugin,
+    plugin_removal: "copilot plugin uninstall throughline@throughline",
     ..Integration::DEFAULTS
 };
 
@@ -31,7 +34,7 @@ fn folder(places: &AgentEnv) -> PathBuf {
 
 fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let folder = folder(places);
-    versioned_hooks_and_servers(
+    let mut targets = versioned_hooks_and_servers(
         Flavor::Copilot,
         [
             folder.join("hooks/throughline.json"),
@@ -40,7 +43,20 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
         EVENTS.iter().map(|event| hook(program, event)),
         program,
         ",\"type\":\"local\",\"tools\":[\"*\"]",
-    )
+    );
+    // It has no commands of users, but each skill is a command.
+    let skills = folder.join("skills");
+    targets.extend(skill_and_commands(
+        Flavor::Copilot,
+        &skills,
+        &skills,
+        CommandForm::Skill,
+    ));
+    targets
+}
+
+fn has_plugin(places: &AgentEnv) -> bool {
+    is_plugin_enabled(&folder(places).join("settings.json"))
 }
 
 /// Returns the hook of an event. Payloads do not contain the event, so the command names it.

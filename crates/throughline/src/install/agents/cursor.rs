@@ -20,7 +20,7 @@ pub(crate) const INTEGRATION: Integration = Integration {
 };
 
 const EVENTS: &[&str] = &[
-    "sessionStart", "postToolUse", "preCompact", "stop", "sessionEnd",
+    "sessionStart", "beforeSubmitPrompt", "postToolUse", "preCompact", "stop", "sessionEnd",
 ];
 
 fn folder(places: &AgentEnv) -> PathBuf {

@@ -6,7 +6,9 @@ use capture::AgentEnv;
 use memory::Flavor;
 
 use super::{Integration, read_json_or_null, server_json};
-use crate::install::document::{DesiredContent, DesiredEntry};
+use crate::install::document::{DesiredContent, DesiredEntry, TOML_MARKER};
+use crate::install::instructions::{CommandForm, skill_and_commands};
+use crate::install::our_entries::{READ_ONLY_TOOLS, SERVER};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
@@ -16,6 +18,8 @@ pub(crate) const INTEGRATION: Integration = Integration {
     folder,
     targets,
     obstacles,
+    has_plugin,
+    plugin_removal: "gemini extensions uninstall throughline",
     ..Integration::DEFAULTS
 };
 
@@ -46,11 +50,44 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
         list: "mcpServers",
         server: server_json(program, ""),
     };
-    vec![InstallTarget {
-        agent: Flavor::Gemini,
-        path: folder(places).join("settings.json"),
-        desired: DesiredContent::Json(EVENTS.iter().map(hook).chain([server]).collect()),
-    }]
+    let folder = folder(places);
+    let settings = EVENTS.iter().map(hook).chain([server]).collect();
+    let target = |path, desired| InstallTarget::new(Flavor::Gemini, path, desired);
+    let mut targets = vec![
+        target(folder.join("settings.json"), DesiredContent::Json(settings)),
+        InstallTarget {
+            is_optional: true,
+            ..target(
+                folder.join("policies/throughline.toml"),
+                DesiredContent::WholeFile(policy()),
+            )
+        },
+    ];
+    targets.extend(skill_and_commands(
+        Flavor::Gemini,
+        &folder.join("skills"),
+        &folder.join("commands"),
+        CommandForm::Toml,
+    ));
+    targets
+}
+
+/// Returns the policy that allows our tools that only read. `trust` in the settings of the server
+/// would allow the others too.
+fn policy() -> String {
+    let rule = |tool: &&str| {
+        format!(
+            "\n[[rule]]\nmcpName = \"{SERVER}\"\ntoolName = \"{tool}\"\n\
+             decision = \"allow\"\npriority = 100\n"
+        )
+    };
+    let rules: String = READ_ONLY_TOOLS.iter().map(rule).collect();
+    format!("{TOML_MARKER} allows the tools that only read memory\n{rules}")
+}
+
+fn has_plugin(places: &AgentEnv) -> bool {
+    let extension = folder(places).join("extensions/throughline/gemini-extension.json");
+    extension.is_file()
 }
 
 fn obstacles(places: &AgentEnv) -> Vec<String> {

@@ -6,6 +6,7 @@ use capture::AgentEnv;
 use memory::Flavor;
 
 use super::{Integration, agent_home, hooks_and_toml};
+use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
@@ -28,11 +29,20 @@ pub(crate) fn hooks_path(places: &AgentEnv) -> PathBuf {
 }
 
 fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
-    let config = folder(places).join("config.toml");
-    hooks_and_toml(
+    let folder = folder(places);
+    let mut targets = hooks_and_toml(
         Flavor::Grok,
-        [hooks_path(places), config],
+        [hooks_path(places), folder.join("config.toml")],
         program,
         TIMEOUT_SECONDS,
-    )
+    );
+    targets.extend(skill_and_commands(
+        Flavor::Grok,
+        &folder.join("skills"),
+        &folder.join("commands"),
+        CommandForm::Markdown {
+            arguments: "$ARGUMENTS",
+        },
+    ));
+    targets
 }

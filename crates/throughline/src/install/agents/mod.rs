@@ -7,7 +7,10 @@ mod copilot;
 mod cursor;
 mod gemini;
 mod grok;
+mod kimi;
 mod opencode;
+mod pi;
+mod qwen;
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +20,12 @@ use serde_json::Value;
 
 use super::document::{DesiredContent, DesiredEntry};
 use super::json::scan;
+use super::our_entries::{READ_ONLY_TOOLS, SERVER, qualified_tool_name};
 use super::plan::InstallTarget;
 use super::program::{Program, find_on_path};
 
 pub(crate) use self::opencode::PLUGIN_SCRIPT;
+pub(crate) use self::pi::EXTENSION_SCRIPT;
 
 /// An agent with support for hooks.
 #[derive(Debug)]
@@ -35,6 +40,8 @@ pub(crate) struct Integration {
     obstacles: fn(&AgentEnv) -> Vec<String>,
     /// Returns whether our plugin is enabled, which makes an installation unnecessary.
     has_plugin: fn(&AgentEnv) -> bool,
+    /// The command that removes our plugin.
+    pub(crate) plugin_removal: &'static str,
     /// What the user has to do after the installation.
     pub(crate) advice: Option<&'static str>,
 }
@@ -47,6 +54,9 @@ pub(crate) const INTEGRATIONS: &[Integration] = &[
     grok::INTEGRATION,
     copilot::INTEGRATION,
     opencode::INTEGRATION,
+    qwen::INTEGRATION,
+    kimi::INTEGRATION,
+    pi::INTEGRATION,
     cursor::INTEGRATION,
 ];
 
@@ -59,6 +69,7 @@ impl Integration {
         targets: |_, _| Vec::new(),
         obstacles: |_| Vec::new(),
         has_plugin: |_| false,
+        plugin_removal: "",
         advice: None,
     };
 
@@ -118,16 +129,8 @@ fn hooks_and_toml(
     let events = hook_groups(EVENTS, &command, timeout);
     let program = program.command.clone();
     vec![
-        InstallTarget {
-            agent,
-            path: hooks,
-            desired: DesiredContent::Json(events),
-        },
-        InstallTarget {
-            agent,
-            path: config,
-            desired: DesiredContent::Toml { program },
-        },
+        InstallTarget::new(agent, hooks, DesiredContent::Json(events)),
+        InstallTarget::new(agent, config, DesiredContent::Toml { program }),
     ]
 }
 
@@ -147,11 +150,7 @@ fn versioned_hooks_and_servers(
         list: "mcpServers",
         server: server_json(program, more),
     };
-    let target = |path, wants| InstallTarget {
-        agent,
-        path,
-        desired: DesiredContent::Json(wants),
-    };
+    let target = |path, wants| InstallTarget::new(agent, path, DesiredContent::Json(wants));
     vec![
         target(hooks, [version].into_iter().chain(wanted).collect()),
         target(servers, vec![server]),
@@ -177,6 +176,24 @@ fn hook_groups(events: &[&'static str], command: &str, timeout: u32) -> Vec<Desi
 fn server_json(program: &Program, more: &str) -> String {
     let program = Value::from(program.command.as_str());
     format!("{{\"command\":{program},\"args\":[\"mcp\"]{more}}}")
+}
+
+/// Permissions to use our tools that only read without a question.
+fn allowed_tools() -> impl Iterator<Item = DesiredEntry> {
+    READ_ONLY_TOOLS
+        .iter()
+        .map(|tool| DesiredEntry::AllowedTool {
+            name: qualified_tool_name(tool),
+        })
+}
+
+/// Returns whether our plugin is enabled in a settings file in the format of Claude Code.
+fn is_plugin_enabled(settings: &Path) -> bool {
+    let settings = read_json_or_null(settings);
+    let plugins = settings["enabledPlugins"].as_object();
+    plugins.into_iter().flatten().any(|(name, enabled)| {
+        name.split('@').next() == Some(SERVER) && enabled.as_bool() == Some(true)
+    })
 }
 
 /// Reads a JSON file, or returns null. Errors are reported when the file is to be changed.

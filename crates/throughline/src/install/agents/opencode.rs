@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Integration;
 use crate::install::document::{DesiredContent, DesiredEntry};
+use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
 
@@ -36,20 +37,26 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
         list: "mcp",
         server: format!("{{\"type\":\"local\",\"command\":[{program},\"mcp\"],\"enabled\":true}}"),
     };
-    let target = |path, wants| InstallTarget {
-        agent: Flavor::Opencode,
-        path,
-        desired: wants,
-    };
+    let target = |path, wants| InstallTarget::new(Flavor::Opencode, path, wants);
     // If the program is not on PATH, its path replaces the name in the script.
     let script = PLUGIN_SCRIPT.replace("\"throughline\"; // PROGRAM", &format!("{program};"));
-    vec![
+    let folder = folder(places);
+    let mut targets = vec![
         target(
-            folder(places).join("plugin/throughline.js"),
+            folder.join("plugin/throughline.js"),
             DesiredContent::WholeFile(script),
         ),
         target(config_path(places), DesiredContent::Json(vec![server])),
-    ]
+    ];
+    targets.extend(skill_and_commands(
+        Flavor::Opencode,
+        &folder.join("skills"),
+        &folder.join("commands"),
+        CommandForm::Markdown {
+            arguments: "$ARGUMENTS",
+        },
+    ));
+    targets
 }
 
 /// Returns the configuration file. opencode reads both names, so an existing file is used.

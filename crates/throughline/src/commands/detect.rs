@@ -1,0 +1,142 @@
+//! `throughline detect`
+
+use std::io::Write;
+
+use learn::detect::PatternCandidate;
+use serde_json::json;
+
+use crate::commands::App;
+use crate::learning::{self, agent_names};
+use crate::output::table::{count, format_table};
+use crate::output::text::sanitize;
+use crate::output::wrap::truncate;
+use crate::output::{self, Exit, error_with_hint, time};
+
+const NAME_CHARS: usize = 60;
+
+/// Find problems that recur across sessions
+///
+/// Lists what agents ran into again and again: diagnostics, refused calls, corrections, retries,
+/// stale instructions. Problems of several agents come first, then the most expensive.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DetectArgs {
+    /// Only what occurred in at least this many sessions
+    #[arg(long, default_value_t = 3, value_name = "NUMBER")]
+    min_frequency: u64,
+
+    /// Show the evidence of one candidate: its id or a prefix of it
+    #[arg(long, value_name = "ID")]
+    explain: Option<String>,
+
+    /// Print the candidates as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(app: &App<'_>, args: &DetectArgs) -> anyhow::Result<Exit> {
+    let store = app.open_existing()?;
+    let mut candidates = learning::detect(app, &store, args.min_frequency)?;
+    if let Some(id) = &args.explain {
+        let found = find_candidate(&candidates, id)?.clone();
+        candidates = vec![found];
+    }
+    if args.json {
+        output::print_json(&json!({ "candidates": candidates }))?;
+        return Ok(Exit::of_query(candidates.is_empty()));
+    }
+    if let (Some(_), [candidate]) = (&args.explain, candidates.as_slice()) {
+        write!(app.output(), "{}", format_evidence(app, candidate))?;
+        return Ok(Exit::Done);
+    }
+    if candidates.is_empty() {
+        let sessions = count(args.min_frequency, "session");
+        say!("Nothing recurs in {sessions} or more. Read more logs with `throughline ingest`.");
+        return Ok(Exit::NothingFound);
+    }
+    let mut rows = vec![header()];
+    rows.extend(candidates.iter().map(row));
+    write!(app.output(), "{}", format_table(&rows))?;
+    say!("`throughline detect --explain ID` shows the evidence; `throughline curate` decides.");
+    Ok(Exit::Done)
+}
+
+/// Finds a candidate by its id or a prefix of it.
+pub(crate) fn find_candidate<'c>(
+    candidates: &'c [PatternCandidate],
+    id: &str,
+) -> anyhow::Result<&'c PatternCandidate> {
+    let mut like = candidates
+        .iter()
+        .filter(|candidate| candidate.id.starts_with(id));
+    match (like.next(), like.next()) {
+        (Some(only), None) if !id.is_empty() => Ok(only),
+        (None, _) => Err(error_with_hint(
+            format!("no candidate has the id {id:?}"),
+            "`throughline detect` lists the candidates; --min-frequency 1 lists all of them",
+        )),
+        _ => Err(error_with_hint(
+            format!("several candidates have ids that start with {id:?}"),
+            "give more characters of the id",
+        )),
+    }
+}
+
+fn header() -> Vec<String> {
+    ["ID", "KIND", "SESSIONS", "AGENTS", "COST", "NAME"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn row(candidate: &PatternCandidate) -> Vec<String> {
+    let mut name = truncate(&sanitize(&candidate.name), NAME_CHARS);
+    if let Some(file) = &candidate.stale_in {
+        name += &format!(" (named in {})", sanitize(file));
+    }
+    vec![
+        candidate.id.clone(),
+        candidate.kind.to_string(),
+        candidate.sessions.to_string(),
+        agent_names(&candidate.flavors),
+        format!("{} min", candidate.minutes),
+        name,
+    ]
+}
+
+/// Formats a candidate with the sessions that it occurred in.
+pub(crate) fn format_evidence(app: &App<'_>, candidate: &PatternCandidate) -> String {
+    let mut page = format!(
+        "{} {} ({})\n{} in {}, {} overcome; {} min, {} tokens; {}{}\n\n",
+        candidate.kind,
+        sanitize(&candidate.name),
+        candidate.id,
+        count(candidate.times, "event"),
+        count(candidate.sessions, "session"),
+        candidate.overcome,
+        candidate.minutes,
+        candidate.tokens,
+        agent_names(&candidate.flavors),
+        if candidate.cross_flavor {
+            ", cross-flavor"
+        } else {
+            ""
+        },
+    );
+    for one in &candidate.evidence {
+        let record = one
+            .record
+            .map_or_else(|| "-".to_owned(), |record| record.to_string());
+        page += &format!(
+            "{}  {}  {}  {}\n  throughline show {record}\n  {}\n",
+            time::format_time(one.at, &app.environment.zone),
+            one.session,
+            count(one.times, "event"),
+            if one.overcome {
+                "overcome"
+            } else {
+                "not overcome"
+            },
+            truncate(&sanitize(&one.text), 160),
+        );
+    }
+    page
+}

@@ -1,0 +1,208 @@
+//! A session as one readable file, in Markdown or HTML. The file contains no script.
+
+use std::io::{self, Write};
+
+use memory::{RecordKind, Session};
+use store::{Store, StoredRecord};
+
+use crate::commands::App;
+use crate::commands::show::speaker_name;
+use crate::output::text::{one_line, sanitize};
+use crate::output::time::format_time;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TranscriptFormat {
+    Markdown,
+    Html,
+}
+
+const HTML_HEAD: &str = include_str!("transcript.html");
+
+/// Writes a session with all its records.
+pub(super) fn write_transcript(
+    app: &App<'_>,
+    store: &Store,
+    session: &Session,
+    format: TranscriptFormat,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let title = one_line(session.name_or_title().unwrap_or("Untitled session"));
+    let facts = heading_lines(app, session);
+    match format {
+        TranscriptFormat::Markdown => {
+            writeln!(out, "# {}\n", escape_markdown(&title))?;
+            for (name, value) in facts {
+                writeln!(out, "- {name}: {}", escape_markdown(&value))?;
+            }
+        }
+        TranscriptFormat::Html => {
+            let title = escape_html(&title);
+            let head = HTML_HEAD.replace("{title}", &title);
+            writeln!(out, "{}\n<h1>{title}</h1>\n<ul>", head.trim_end())?;
+            for (name, value) in facts {
+                writeln!(out, "<li>{name}: {}</li>", escape_html(&value))?;
+            }
+            writeln!(out, "</ul>")?;
+        }
+    }
+    let mut result = Ok(());
+    store.each_record(&session.id, |record| {
+        if result.is_ok() {
+            result = match format {
+                TranscriptFormat::Markdown => write_markdown(app, &record, out),
+                TranscriptFormat::Html => write_html(app, &record, out),
+            };
+        }
+    })?;
+    result?;
+    if format == TranscriptFormat::Html {
+        writeln!(out, "</main></body></html>")?;
+    }
+    Ok(())
+}
+
+fn heading_lines(app: &App<'_>, session: &Session) -> Vec<(&'static str, String)> {
+    let zone = &app.environment.zone;
+    let mut lines = vec![
+        ("session", session.id.to_string()),
+        ("agent", session.flavor.title().to_owned()),
+    ];
+    let optional = [
+        ("workspace", &session.workspace),
+        ("branch", &session.branch),
+        ("model", &session.model),
+    ];
+    for (name, value) in optional {
+        lines.extend(value.clone().map(|value| (name, value)));
+    }
+    let span = [session.started, session.ended].map(|at| format_time(at, zone));
+    lines.push(("time", span.join(" to ")));
+    let clean = |(name, value): (_, String)| (name, one_line(&value));
+    lines.into_iter().map(clean).collect()
+}
+
+fn is_speech(kind: RecordKind) -> bool {
+    matches!(
+        kind,
+        RecordKind::Prompt | RecordKind::Assistant | RecordKind::Summary | RecordKind::Approval
+    )
+}
+
+fn write_markdown(app: &App<'_>, record: &StoredRecord, out: &mut dyn Write) -> io::Result<()> {
+    let when = format_time(record.at, &app.environment.zone);
+    let who = escape_markdown(&one_line(&speaker_name(record)));
+    writeln!(out, "\n## {who}, {when}\n")?;
+    let text = sanitize(&record.content);
+    if is_speech(record.kind) {
+        return writeln!(out, "{}", quote_markdown(&text));
+    }
+    let fence = code_fence(&text);
+    writeln!(out, "{fence}\n{}\n{fence}", text.trim_end())
+}
+
+/// Quotes a text, so that its headings and lists stay inside. Code keeps its characters; elsewhere
+/// HTML is escaped.
+fn quote_markdown(text: &str) -> String {
+    let mut in_block = false;
+    let mut quote_line = |line: &str| {
+        let is_fence = line.trim_start().starts_with("```");
+        let line = match in_block || is_fence {
+            true => line.to_owned(),
+            false => escape_outside_code(line),
+        };
+        in_block ^= is_fence;
+        format!("> {line}").trim_end().to_owned()
+    };
+    let lines: Vec<_> = text.trim_end().lines().map(&mut quote_line).collect();
+    lines.join("\n")
+}
+
+/// Escapes HTML in a line, except between backticks.
+fn escape_outside_code(line: &str) -> String {
+    let parts = line.split('`').enumerate().map(|(index, part)| {
+        // A backtick without a partner opens no code.
+        let is_code = index % 2 == 1 && line.matches('`').count().is_multiple_of(2);
+        match is_code {
+            true => part.to_owned(),
+            false => part.replace('&', "&amp;").replace('<', "&lt;"),
+        }
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// Escapes every character that Markdown or HTML gives a meaning.
+fn escape_markdown(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '~' | '!' => {
+                escaped.extend(['\\', c]);
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Returns a fence that is longer than every run of backticks in a text.
+fn code_fence(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    "`".repeat(longest.max(2) + 1)
+}
+
+fn write_html(app: &App<'_>, record: &StoredRecord, out: &mut dyn Write) -> io::Result<()> {
+    let when = format_time(record.at, &app.environment.zone);
+    let who = escape_html(&one_line(&speaker_name(record)));
+    let text = escape_html(sanitize(&record.content).trim_end());
+    if is_speech(record.kind) {
+        let class = match record.kind {
+            RecordKind::Prompt | RecordKind::Approval => "user",
+            _ => "agent",
+        };
+        return writeln!(
+            out,
+            "<section class=\"{class}\"><h2>{who} <time>{when}</time></h2><p>{text}</p></section>"
+        );
+    }
+    writeln!(
+        out,
+        "<details class=\"tool\"><summary>{who} <time>{when}</time></summary>\
+         <pre>{text}</pre></details>"
+    )
+}
+
+fn escape_html(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\'', "&#39;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_cannot_leave_its_quote() {
+        let text = "# <script>\n`a<b` & *x*\n```\n<b>\n```\n<i>";
+        assert_eq!(
+            quote_markdown(text),
+            "> # &lt;script>\n> `a<b` &amp; *x*\n> ```\n> <b>\n> ```\n> &lt;i>"
+        );
+        assert_eq!(escape_outside_code("a ` <b>"), "a ` &lt;b>");
+        assert_eq!(escape_markdown("[x](y) <b> #1"), "\\[x\\](y) &lt;b> \\#1");
+        assert_eq!(code_fence("a ```` b"), "`````");
+        assert_eq!(code_fence("plain"), "```");
+    }
+
+    #[test]
+    fn html_is_escaped() {
+        assert_eq!(
+            escape_html("<a href=\"x\">&'"),
+            "&lt;a href=&quot;x&quot;&gt;&amp;&#39;"
+        );
+    }
+}

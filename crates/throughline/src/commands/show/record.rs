@@ -1,0 +1,137 @@
+//! The text of one record of a session.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use memory::{RecordId, RecordKind, Session};
+use store::{Store, StoredRecord};
+
+use crate::commands::App;
+use crate::output::text::{find_ignoring_case, indent, sanitize};
+
+/// The lines of a tool result that are shown unless everything is.
+const LINES_SHOWN: usize = 12;
+
+/// How the records of a session are laid out, one after the other.
+pub(super) struct RecordLayout<'a> {
+    app: &'a App<'a>,
+    store: &'a Store,
+    /// The whole log is deleted, so records are not marked one by one.
+    is_log_gone: bool,
+    /// Long results and thinking are shown whole.
+    full: bool,
+    /// The record that the others surround.
+    pub(super) marked: Option<RecordId>,
+    /// Text that is highlighted, in lower case.
+    pub(super) highlighted: Option<String>,
+    /// The date of the last heading, for a session of several days.
+    date: Option<Date>,
+}
+
+impl<'a> RecordLayout<'a> {
+    pub(super) fn new(app: &'a App<'a>, store: &'a Store, session: &Session, full: bool) -> Self {
+        let day =
+            |at: Option<Timestamp>| at.map(|at| at.to_zoned(app.environment.zone.clone()).date());
+        let (first, last) = (day(session.started), day(session.ended));
+        Self {
+            app,
+            store,
+            is_log_gone: session.source_gone,
+            full,
+            marked: None,
+            highlighted: None,
+            // The heading of a session of one day has its date.
+            date: first.filter(|first| Some(*first) == last),
+        }
+    }
+}
+
+/// Formats a record with a heading: when, who, and its id.
+pub(super) fn format_record(layout: &mut RecordLayout<'_>, record: &StoredRecord) -> String {
+    let style = layout.app.style();
+    let zoned = record
+        .at
+        .map(|at| at.to_zoned(layout.app.environment.zone.clone()));
+    let mut date_line = String::new();
+    if let Some(date) = zoned.as_ref().map(jiff::Zoned::date)
+        && layout.date != Some(date)
+    {
+        layout.date = Some(date);
+        date_line = format!("{}\n\n", style.dim(&date.to_string()));
+    }
+    let when = zoned.map_or("--:--:--".to_owned(), |at| {
+        at.strftime("%H:%M:%S").to_string()
+    });
+    let mark = match layout.marked == Some(record.id) {
+        true => "→ ",
+        false => "",
+    };
+    let code = record
+        .metadata
+        .get("exit_code")
+        .and_then(|code| code.as_str())
+        .filter(|code| *code != "0")
+        .map_or_else(String::new, |code| format!(", exit {code}"));
+    let note = if record.in_source || layout.is_log_gone {
+        ""
+    } else {
+        "  (no longer in its log)"
+    };
+    let id = match layout.store.short_record_id(record.id) {
+        Ok(id) => id,
+        Err(error) => {
+            tracing::warn!(record = %record.id, %error, "cannot shorten the id of a record");
+            record.id.to_string()
+        }
+    };
+    let head = sanitize(&format!(
+        "{mark}{when}  {}{code}{note}",
+        speaker_name(record)
+    ));
+    let mut text = shorten_content(layout.full, record);
+    if let Some(word) = &layout.highlighted {
+        text = style.highlight(&text, &find_ignoring_case(&text, word));
+    }
+    format!(
+        "{date_line}{}  {}\n{}",
+        style.speaker(record.kind, &head),
+        style.dim(&id),
+        indent(&text, "    ")
+    )
+}
+
+/// Returns who speaks or acts in a record.
+pub(crate) fn speaker_name(record: &StoredRecord) -> String {
+    let tool = record.tool.as_deref().unwrap_or("tool");
+    let path = record.path.as_deref().unwrap_or_default();
+    match record.kind {
+        RecordKind::Prompt => "you".to_owned(),
+        RecordKind::Assistant => "agent".to_owned(),
+        RecordKind::Thinking => "agent, thinking".to_owned(),
+        RecordKind::ToolUse => format!("{tool} called"),
+        RecordKind::ToolResult => format!("{tool} returned"),
+        RecordKind::Artifact => format!("{tool} changed {path}"),
+        RecordKind::Error if record.tool.is_some() => format!("{tool} failed"),
+        RecordKind::Error => "error".to_owned(),
+        RecordKind::Approval => "you decided".to_owned(),
+        RecordKind::Summary => "summary".to_owned(),
+    }
+}
+
+/// Returns a record's text, cut to a few lines unless it is speech or `full` is set.
+fn shorten_content(full: bool, record: &StoredRecord) -> String {
+    let text = sanitize(&record.content);
+    let spoken = matches!(
+        record.kind,
+        RecordKind::Prompt | RecordKind::Assistant | RecordKind::Summary
+    );
+    let lines = text.lines().count();
+    if full || spoken || lines <= LINES_SHOWN {
+        return text;
+    }
+    let head: Vec<_> = text.lines().take(LINES_SHOWN).collect();
+    format!(
+        "{}\n… {} more lines (--full shows them)",
+        head.join("\n"),
+        lines - LINES_SHOWN
+    )
+}

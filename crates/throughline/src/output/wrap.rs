@@ -1,0 +1,117 @@
+//! Text as a terminal lays it out: how many columns it takes, and where it continues.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Terminals move to the next multiple of this column at a tab.
+const TAB_COLUMNS: usize = 8;
+
+/// Returns the number of columns that a text without color codes takes.
+pub(crate) fn display_width(text: &str) -> usize {
+    text.width()
+}
+
+/// Truncates a text to `columns_max` columns, of which the last is then an ellipsis.
+pub(crate) fn truncate(text: &str, columns_max: usize) -> String {
+    if display_width(text) <= columns_max {
+        return text.to_owned();
+    }
+    let mut head = String::new();
+    let mut columns = 1;
+    for c in text.chars() {
+        columns += c.width().unwrap_or(0);
+        if columns > columns_max {
+            break;
+        }
+        head.push(c);
+    }
+    head + "…"
+}
+
+/// Splits a line into rows of at most `columns` columns. A row continues at the indentation of its
+/// line. A longer word is left whole, so that a path or an address can still be copied.
+pub(crate) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
+    if line.len() <= columns && !line.contains('\t') {
+        return vec![line.to_owned()];
+    }
+    let spaces = line.len() - line.trim_start_matches(' ').len();
+    // A comment stays one, so that a configuration can be copied from the screen.
+    let indent = match line.starts_with("# ") {
+        true => "# ".to_owned(),
+        false => " ".repeat(spaces.min(columns / 2)),
+    };
+    let mut rows = Vec::new();
+    let mut row = String::new();
+    let mut width = 0;
+    // Where the row can be split, and how wide it is up to there.
+    let mut split: Option<(usize, usize)> = None;
+    let mut in_escape = false;
+    for c in line.chars() {
+        if c == '\x1b' || in_escape {
+            in_escape = c == '\x1b' || !c.is_ascii_alphabetic();
+            row.push(c);
+            continue;
+        }
+        let char_width = match c {
+            '\t' => TAB_COLUMNS - width % TAB_COLUMNS,
+            c => c.width().unwrap_or(0),
+        };
+        let is_space = matches!(c, ' ' | '\t');
+        // Scripts with wide characters are written without spaces.
+        if char_width == 2 && width > indent.len() {
+            split = Some((row.len(), width));
+        }
+        if width + char_width > columns
+            && !is_space
+            && let Some((at, up_to)) = split.take()
+        {
+            let rest = row.split_off(at);
+            rows.push(row.trim_end_matches(' ').to_owned());
+            row = indent.clone() + &rest;
+            width = indent.len() + (width - up_to);
+        }
+        row.push(c);
+        width += char_width;
+        if is_space && width > spaces {
+            split = Some((row.len(), width));
+        }
+    }
+    rows.push(row.trim_end_matches(' ').to_owned());
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, columns: usize, expected: &[&str]) {
+        assert_eq!(wrap_line(line, columns), expected);
+    }
+
+    #[test]
+    fn rows_continue_at_the_indentation() {
+        check("  one two three", 9, &["  one two", "  three"]);
+        check("# one two", 7, &["# one", "# two"]);
+        check("one two ", 7, &["one two"]);
+        check("", 7, &[""]);
+    }
+
+    #[test]
+    fn long_words_stay_whole() {
+        check(
+            "see /a/very/long/path now",
+            10,
+            &["see", "/a/very/long/path", "now"],
+        );
+    }
+
+    #[test]
+    fn colors_take_no_room_and_wide_characters_take_two_columns() {
+        check("\x1b[1mone\x1b[0m two", 5, &["\x1b[1mone\x1b[0m", "two"]);
+        check("日本語テキスト", 8, &["日本語テ", "キスト"]);
+        check("a\tb c", 10, &["a\tb", "c"]);
+        assert_eq!(truncate("日本語", 5), "日本…");
+        assert_eq!(truncate("añb", 3), "añb");
+        assert_eq!(truncate("añbc", 3), "añ…");
+    }
+}

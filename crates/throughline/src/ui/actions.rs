@@ -1,0 +1,335 @@
+//! What each action does to the state.
+
+use memory::RecordKind;
+use store::InjectionVerdict;
+
+use super::input::TextInput;
+use super::keys::UiAction;
+use super::messages::{UiEffect, UiQuestion};
+use super::open_session::OpenSession;
+use super::state::{ForgetRequest, Overlay, RowTarget, Screen, UiState};
+use super::update::{ask_rows, edit};
+use super::view;
+
+/// The records that are read at once, and how near to their edge the next ones are read.
+pub(super) const WINDOW: usize = 200;
+const WINDOW_MARGIN: usize = 40;
+
+pub(super) fn perform(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {
+    let page = isize::try_from(view::list_height(state))
+        .unwrap_or(10)
+        .max(1);
+    match action {
+        UiAction::Up => move_by(state, -1),
+        UiAction::Down => move_by(state, 1),
+        UiAction::PageUp => move_page(state, -page),
+        UiAction::PageDown => move_page(state, page),
+        UiAction::First => move_by(state, isize::MIN),
+        UiAction::Last => move_by(state, isize::MAX),
+        UiAction::NextPrompt => jump(state, true, |kind| kind == RecordKind::Prompt),
+        UiAction::PreviousPrompt => jump(state, false, |kind| kind == RecordKind::Prompt),
+        UiAction::NextError => jump(state, true, |kind| kind == RecordKind::Error),
+        UiAction::PreviousError => jump(state, false, |kind| kind == RecordKind::Error),
+        UiAction::NextHit => turn_page(state, true),
+        UiAction::PreviousHit => turn_page(state, false),
+        UiAction::Open => open(state),
+        UiAction::Back => back(state),
+        UiAction::Reach => next_reach(state),
+        UiAction::Resume => ask_resume(state, false),
+        UiAction::CopyCommand => ask_resume(state, true),
+        UiAction::CopyId => copy_id(state),
+        UiAction::Pin => pin(state),
+        UiAction::Forget => plan_forget(state),
+        UiAction::Good => rate(state, InjectionVerdict::Good),
+        UiAction::Bad => rate(state, InjectionVerdict::Bad),
+        UiAction::Fold | UiAction::FoldAll | UiAction::Mode | UiAction::Find => {
+            change_session(state, action)
+        }
+        UiAction::Search => go_to(state, Screen::Search),
+        UiAction::Session => go_to(state, Screen::Session),
+        UiAction::Memory => go_to(state, Screen::Memory),
+        UiAction::Given => go_to(state, Screen::Given),
+        UiAction::Usage => go_to(state, Screen::Usage),
+        UiAction::Keep => go_to(state, Screen::Keep),
+        UiAction::Mouse => {
+            state.mouse = !state.mouse;
+            vec![UiEffect::Mouse(state.mouse)]
+        }
+        UiAction::Help => {
+            state.overlay = Some(Overlay::Help);
+            Vec::new()
+        }
+        UiAction::Suspend => vec![UiEffect::Suspend],
+        UiAction::Quit => vec![UiEffect::Quit],
+    }
+}
+
+pub(super) fn go_to(state: &mut UiState, screen: Screen) -> Vec<UiEffect> {
+    if screen == Screen::Session && state.session.is_none() {
+        state.notice = Some("No session is open; Enter opens one.".to_owned());
+        return Vec::new();
+    }
+    if screen == Screen::Session && state.screen != Screen::Session {
+        state.origin = state.screen;
+    }
+    state.screen = screen;
+    match screen {
+        Screen::Session => Vec::new(),
+        _ => ask_rows(state, screen),
+    }
+}
+
+fn back(state: &mut UiState) -> Vec<UiEffect> {
+    match (state.screen, &mut state.session) {
+        (Screen::Search, _) if state.input.text.is_empty() => vec![UiEffect::Quit],
+        (Screen::Search, _) => edit(state, TextInput::clear),
+        (Screen::Session, Some(open)) if open.is_finding => {
+            open.is_finding = false;
+            Vec::new()
+        }
+        (Screen::Session, _) => {
+            state.screen = state.origin;
+            Vec::new()
+        }
+        _ => go_to(state, Screen::Search),
+    }
+}
+
+fn next_reach(state: &mut UiState) -> Vec<UiEffect> {
+    match state.screen {
+        Screen::Session | Screen::Given | Screen::Keep => return Vec::new(),
+        Screen::Usage => state.usage_group += 1,
+        _ => {
+            let at = state.reaches.iter().position(|reach| *reach == state.reach);
+            let next = at.map_or(0, |at| (at + 1) % state.reaches.len());
+            state.reach = state.reaches[next];
+        }
+    }
+    ask_rows(state, state.screen)
+}
+
+pub(super) fn move_by(state: &mut UiState, rows: isize) -> Vec<UiEffect> {
+    if state.screen != Screen::Session {
+        let list = state.list_of_mut(state.screen);
+        list.select(list.selected.saturating_add_signed(rows));
+        return Vec::new();
+    }
+    let Some(open) = &mut state.session else {
+        return Vec::new();
+    };
+    let mode = open.mode;
+    let shown = |kind: RecordKind| mode.shows(kind);
+    let mut position = open.selected;
+    if rows == isize::MIN || rows == isize::MAX {
+        let is_end = rows > 0;
+        let edge = if is_end { open.outline.kind.len() } else { 0 };
+        let from_edge = open.next_position(edge, !is_end, shown);
+        let is_first = !is_end && open.outline.kind.first().is_some_and(|kind| shown(*kind));
+        position = if is_first {
+            0
+        } else {
+            from_edge.unwrap_or(position)
+        };
+    } else {
+        for _ in 0..rows.unsigned_abs() {
+            match open.next_position(position, rows > 0, shown) {
+                Some(next) => position = next,
+                None => break,
+            }
+        }
+    }
+    select_record(open, position)
+}
+
+/// Scrolls a record that is longer than the screen, or moves on.
+fn move_page(state: &mut UiState, rows: isize) -> Vec<UiEffect> {
+    let (lines, height) = view::selected_record_lines(state);
+    let Some(open) = state
+        .session
+        .as_mut()
+        .filter(|_| state.screen == Screen::Session)
+    else {
+        return move_by(state, rows);
+    };
+    let scroll = open.scroll.saturating_add_signed(rows);
+    if rows > 0 && scroll < lines.saturating_sub(height / 2) {
+        open.scroll = scroll;
+        return Vec::new();
+    }
+    if rows < 0 && open.scroll > 0 {
+        open.scroll = scroll;
+        return Vec::new();
+    }
+    move_by(state, rows.signum())
+}
+
+fn jump(
+    state: &mut UiState,
+    is_forward: bool,
+    wanted: impl Fn(RecordKind) -> bool,
+) -> Vec<UiEffect> {
+    let Some(open) = state
+        .session
+        .as_mut()
+        .filter(|_| state.screen == Screen::Session)
+    else {
+        return Vec::new();
+    };
+    match open.next_position(open.selected, is_forward, wanted) {
+        Some(position) => select_record(open, position),
+        None => Vec::new(),
+    }
+}
+
+/// Selects a record, and asks for the records around it if they are not there.
+pub(super) fn select_record(open: &mut OpenSession, position: usize) -> Vec<UiEffect> {
+    open.selected = position;
+    open.scroll = 0;
+    let total = open.outline.kind.len();
+    let end = open.first + open.records.len();
+    let is_near_start = position < open.first + WINDOW_MARGIN && open.first > 0;
+    let is_near_end = position + WINDOW_MARGIN >= end && end < total;
+    if !is_near_start && !is_near_end {
+        return Vec::new();
+    }
+    vec![UiEffect::Ask(UiQuestion::Records {
+        session: open.session.id.clone(),
+        first: position.saturating_sub(WINDOW / 2),
+    })]
+}
+
+/// Goes to the next hit: of the selected row, or of the text that is found in the session.
+fn turn_page(state: &mut UiState, is_forward: bool) -> Vec<UiEffect> {
+    if state.screen != Screen::Session {
+        let list = state.list_of_mut(state.screen);
+        let pages = list.row().map_or(0, |row| row.pages.len());
+        list.page = if is_forward {
+            (list.page + 1).min(pages.saturating_sub(1))
+        } else {
+            list.page.saturating_sub(1)
+        };
+        return Vec::new();
+    }
+    let Some(open) = &mut state.session else {
+        return Vec::new();
+    };
+    let selected = open.selected;
+    let next = if is_forward {
+        open.found.iter().find(|at| **at > selected)
+    } else {
+        open.found.iter().rev().find(|at| **at < selected)
+    };
+    match next.copied() {
+        Some(position) => select_record(open, position),
+        None => Vec::new(),
+    }
+}
+
+fn open(state: &mut UiState) -> Vec<UiEffect> {
+    if let Some(open) = state
+        .session
+        .as_mut()
+        .filter(|_| state.screen == Screen::Session)
+    {
+        let was_finding = std::mem::take(&mut open.is_finding);
+        return if was_finding {
+            Vec::new()
+        } else {
+            change_session(state, UiAction::Fold)
+        };
+    }
+    let around = state.record_id();
+    match state.session_id().cloned() {
+        Some(id) => vec![UiEffect::Ask(UiQuestion::Session { id, around })],
+        None => Vec::new(),
+    }
+}
+
+fn change_session(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {
+    let Some(open) = state
+        .session
+        .as_mut()
+        .filter(|_| state.screen == Screen::Session)
+    else {
+        return Vec::new();
+    };
+    match action {
+        UiAction::FoldAll => {
+            open.unfold_all = !open.unfold_all;
+            open.unfolded.clear();
+        }
+        UiAction::Mode => open.mode = open.mode.next(),
+        UiAction::Find => open.is_finding = true,
+        _ => {
+            if !open.unfolded.remove(&open.selected) {
+                open.unfolded.insert(open.selected);
+            }
+            open.scroll = 0;
+        }
+    }
+    Vec::new()
+}
+
+fn ask_resume(state: &mut UiState, is_copied: bool) -> Vec<UiEffect> {
+    match state.session_id().cloned() {
+        Some(id) => vec![UiEffect::Ask(UiQuestion::Resume { id, is_copied })],
+        None => notice(state, "Select a session to resume it."),
+    }
+}
+
+fn copy_id(state: &mut UiState) -> Vec<UiEffect> {
+    let row = state.list().row().map(|row| &row.target);
+    let id = match (state.record_id(), state.session_id(), row) {
+        (Some(record), ..) => record.to_string(),
+        (None, Some(session), _) => session.to_string(),
+        (None, None, Some(RowTarget::Fact { id, .. })) => id.to_string(),
+        _ => return Vec::new(),
+    };
+    state.notice = Some(format!("Copied {id}."));
+    vec![UiEffect::Copy(id)]
+}
+
+fn pin(state: &mut UiState) -> Vec<UiEffect> {
+    let row = state.list().row().map(|row| &row.target);
+    if let Some(RowTarget::Fact { id, pinned }) = row
+        && state.screen != Screen::Session
+    {
+        return vec![UiEffect::Ask(UiQuestion::PinFact {
+            id: *id,
+            pinned: !pinned,
+        })];
+    }
+    match state.record_id() {
+        Some(record) => vec![UiEffect::Ask(UiQuestion::PinRecord(record))],
+        None => notice(state, "Select a fact or a record to pin it."),
+    }
+}
+
+fn plan_forget(state: &mut UiState) -> Vec<UiEffect> {
+    let row = state.list().row().map(|row| row.target.clone());
+    let request = match (state.screen, row) {
+        (Screen::Session, _) => state.record_id().map(ForgetRequest::Record),
+        (_, Some(RowTarget::Session(id))) => Some(ForgetRequest::Session(id)),
+        (_, Some(RowTarget::Fact { id, .. })) => Some(ForgetRequest::Fact(id)),
+        _ => None,
+    };
+    match request {
+        Some(request) => vec![UiEffect::Ask(UiQuestion::PlanForget(request))],
+        None => notice(state, "Select a session, a record or a fact to forget it."),
+    }
+}
+
+fn rate(state: &mut UiState, verdict: InjectionVerdict) -> Vec<UiEffect> {
+    match state.list().row().map(|row| &row.target) {
+        Some(RowTarget::Injection { name, .. }) => vec![UiEffect::Ask(UiQuestion::Verdict {
+            name: name.clone(),
+            verdict,
+        })],
+        _ => notice(state, "Only what an agent was given can be rated; press 4."),
+    }
+}
+
+fn notice(state: &mut UiState, text: &str) -> Vec<UiEffect> {
+    state.notice = Some(text.to_owned());
+    Vec::new()
+}

@@ -1,0 +1,115 @@
+//! What goes in and out of [`update`](super::update()): events, effects, questions and answers.
+
+use crossterm::event::KeyEvent;
+use memory::{FactId, RecordId, SessionId};
+use store::{InjectionVerdict, StoredRecord};
+
+use super::open_session::OpenSession;
+use super::state::{ForgetRequest, ListRow, PreviewPage, Reach, Screen};
+use crate::commands::resume::ResumeCommand;
+
+/// Something that happened.
+#[derive(Debug)]
+pub(super) enum UiEvent {
+    Key(KeyEvent),
+    Paste(String),
+    /// The mouse wheel, in rows.
+    Wheel(isize),
+    Resize(u16, u16),
+    Answer(UiAnswer),
+    /// A question has not been answered for a while.
+    Slow,
+    /// A signal asks the program to end.
+    Terminate,
+}
+
+/// What the store answered.
+#[derive(Debug)]
+pub(super) enum UiAnswer {
+    Rows {
+        screen: Screen,
+        number: u64,
+        rows: Vec<ListRow>,
+        note: String,
+    },
+    Session(Box<OpenSession>),
+    Records {
+        session: SessionId,
+        first: usize,
+        records: Vec<StoredRecord>,
+    },
+    Found {
+        session: SessionId,
+        text: String,
+        positions: Vec<usize>,
+    },
+    /// How a session of the list ended.
+    Preview {
+        session: SessionId,
+        pages: Vec<PreviewPage>,
+    },
+    ForgetPlan {
+        plan: String,
+        request: ForgetRequest,
+    },
+    ResumeCommand {
+        command: ResumeCommand,
+        is_copied: bool,
+    },
+    /// Something was changed, so the lists are read again.
+    Changed(String),
+    Failed(String),
+}
+
+/// What the loop does for the UI.
+#[derive(Debug)]
+pub(super) enum UiEffect {
+    Ask(UiQuestion),
+    Copy(String),
+    Mouse(bool),
+    Suspend,
+    Quit,
+    /// Leaves the screen and resumes a session.
+    Resume(ResumeCommand),
+}
+
+/// A question for the store.
+#[derive(Debug)]
+pub(super) enum UiQuestion {
+    /// The rows of a screen; `number` tells the answer to the latest question from older ones.
+    Rows {
+        screen: Screen,
+        number: u64,
+        query: String,
+        reach: Reach,
+        group: usize,
+    },
+    Session {
+        id: SessionId,
+        around: Option<RecordId>,
+    },
+    Records {
+        session: SessionId,
+        first: usize,
+    },
+    Find {
+        session: SessionId,
+        text: String,
+    },
+    Resume {
+        id: SessionId,
+        is_copied: bool,
+    },
+    Preview(SessionId),
+    PinRecord(RecordId),
+    PinFact {
+        id: FactId,
+        pinned: bool,
+    },
+    PlanForget(ForgetRequest),
+    Forget(ForgetRequest),
+    Verdict {
+        name: String,
+        verdict: InjectionVerdict,
+    },
+}

@@ -1,0 +1,310 @@
+//! The rows of sessions, hits and facts, read from the store.
+
+use jiff::{SignedDuration, Timestamp};
+use memory::{Fact, RecordKind, Session, SessionId};
+use recall::RankedHit;
+use serve::requests::search::{SearchOptions, SearchOutcome, search};
+use serve::requests::sessions::latest_sessions;
+use store::{FactFilter, FactScope, MatchLevel, Query, StoredRecord};
+
+use super::state::{ListRow, PreviewPage, Reach, RowTarget};
+use super::text::{has_match, marked_words};
+use super::worker::Worker;
+use crate::commands::search::group_items;
+use crate::commands::sessions::{format_tokens, session_label};
+use crate::output::table::count;
+use crate::output::time;
+
+/// Rows that are read of each list.
+const SESSIONS_MAX: usize = 200;
+const HITS_MAX: usize = 40;
+const FACTS_MAX: usize = 500;
+/// Records at the end of a session that its preview is made of, and how many of them it shows.
+const ENDING_RECORDS: usize = 60;
+const ENDING_PAGES: usize = 6;
+/// How much of a text around its first match is previewed.
+const EXCERPT_BYTES: usize = 4 << 10;
+
+/// Rows, and a note on what they are.
+pub(super) type Rows = anyhow::Result<(Vec<ListRow>, String)>;
+
+/// Returns the latest sessions.
+pub(super) fn session_rows(worker: &Worker<'_>, reach: Reach) -> Rows {
+    let sessions = latest_sessions(worker.store, &worker.scope(reach), SESSIONS_MAX)?;
+    let note = count(sessions.len(), "session");
+    let more = if sessions.len() == SESSIONS_MAX {
+        "≥ "
+    } else {
+        ""
+    };
+    let rows = sessions.iter().map(|session| session_row(worker, session));
+    Ok((rows.collect(), format!("{more}{note}")))
+}
+
+fn session_row(worker: &Worker<'_>, session: &Session) -> ListRow {
+    let zone = &worker.app.environment.zone;
+    let last = session.ended.or(session.started);
+    let line = |name: &str, value: Option<&str>| {
+        value.map_or_else(String::new, |value| format!("{name:<10} {value}\n"))
+    };
+    let counts = format!(
+        "{}, {}, {}",
+        count(session.prompts, "prompt"),
+        count(session.tool_calls, "call"),
+        count(session.errors, "error")
+    );
+    let tokens = format_tokens(session.usage.total());
+    let text = [
+        line("title", session.title.as_deref()),
+        line("agent", Some(session.flavor.title())),
+        line("workspace", session.workspace.as_deref()),
+        line("folder", session.cwd.as_deref()),
+        line("branch", session.branch.as_deref()),
+        line("model", session.model.as_deref()),
+        line("started", Some(&time::format_time(session.started, zone))),
+        line("ended", Some(&time::format_time(session.ended, zone))),
+        line("records", Some(&counts)),
+        line("tokens", Some(&tokens)),
+        line("outcome", session.outcome.map(memory::Outcome::name)),
+        line(
+            "log",
+            session
+                .source_gone
+                .then_some("deleted by its agent; kept here"),
+        ),
+    ];
+    ListRow {
+        target: RowTarget::Session(session.id.clone()),
+        label: session.flavor.name().to_owned(),
+        age: age(last, worker.app.environment.now),
+        place: place(session.workspace.as_deref()),
+        title: session
+            .title
+            .clone()
+            .unwrap_or_else(|| "Untitled session".to_owned()),
+        count: count(session.prompts, "prompt"),
+        pages: vec![PreviewPage {
+            heading: session_label(worker.store, &session.id),
+            text: text.concat(),
+            record: None,
+        }],
+    }
+}
+
+/// Returns what was said last in a session, the latest first.
+pub(super) fn ending_pages(
+    worker: &Worker<'_>,
+    session: &SessionId,
+) -> anyhow::Result<Vec<PreviewPage>> {
+    let length = worker.store.timeline_length(session)?;
+    let first = length.saturating_sub(ENDING_RECORDS);
+    let records = worker.store.timeline(session, first, ENDING_RECORDS)?;
+    let is_said =
+        |record: &&StoredRecord| matches!(record.kind, RecordKind::Prompt | RecordKind::Assistant);
+    let said = records.iter().rev().filter(is_said).take(ENDING_PAGES);
+    Ok(said
+        .map(|record| PreviewPage {
+            heading: format!(
+                "{}  {}",
+                record.kind,
+                time::format_time(record.at, &worker.app.environment.zone)
+            ),
+            text: excerpt(&record.content, &[]).to_owned(),
+            record: Some(record.id),
+        })
+        .collect())
+}
+
+/// Returns the hits of a query that is being typed, grouped by session, after the facts.
+pub(super) fn hit_rows(worker: &Worker<'_>, query: &str, reach: Reach) -> Rows {
+    let now = worker.app.environment.clock();
+    let asked = Query {
+        text: query.to_owned(),
+        limit: HITS_MAX,
+        ..Query::default()
+    };
+    let options = SearchOptions {
+        include_sensitive: true,
+        typing: true,
+        ..SearchOptions::default()
+    };
+    let found = search(worker.store, &worker.scope(reach), &asked, options, now)?;
+    let note = hits_note(&found);
+    let facts = found.facts.iter().map(|hit| fact_row(worker, &hit.fact));
+    let mut rows: Vec<ListRow> = facts.collect();
+    let words = marked_words(query);
+    for group in group_items(found.hits.iter(), |hit| Some(hit.hit.session.clone())) {
+        let best = &group[0].hit;
+        let agent = best.session.as_str().split(':').next().unwrap_or_default();
+        rows.push(ListRow {
+            target: RowTarget::Session(best.session.clone()),
+            label: agent.to_owned(),
+            age: age(best.at, now),
+            place: place(best.workspace.as_deref()),
+            title: best
+                .title
+                .clone()
+                .unwrap_or_else(|| best.snippet.text.clone()),
+            count: count(group.len(), "hit"),
+            pages: group
+                .iter()
+                .map(|hit| hit_page(worker, hit, &words))
+                .collect(),
+        });
+    }
+    Ok((rows, note))
+}
+
+fn hits_note(found: &SearchOutcome) -> String {
+    let level = match found.rung {
+        MatchLevel::Exact => "exact",
+        MatchLevel::Forms => "other forms",
+        MatchLevel::Related => "related",
+        MatchLevel::Fuzzy => "similar spelling",
+        MatchLevel::NoWords => return String::new(),
+    };
+    let more = if found.hits.len() == HITS_MAX {
+        "≥ "
+    } else {
+        ""
+    };
+    match found.hits.len() {
+        0 => String::new(),
+        hits => format!("{level} · {more}{}", count(hits, "hit")),
+    }
+}
+
+fn hit_page(worker: &Worker<'_>, hit: &RankedHit, words: &[String]) -> PreviewPage {
+    let found = &hit.hit;
+    let when = time::format_time(found.at, &worker.app.environment.zone);
+    let parts = [
+        Some(found.kind.name()),
+        Some(&when),
+        found.tool.as_deref(),
+        found.path.as_deref(),
+        found.digest_only.then_some("only the digest is left"),
+        (!found.in_source).then_some("no longer in its log"),
+    ];
+    PreviewPage {
+        heading: parts.into_iter().flatten().collect::<Vec<_>>().join("  "),
+        text: excerpt(&hit.text, words).to_owned(),
+        record: (!found.digest_only).then_some(found.id),
+    }
+}
+
+/// Returns the part of a text around its first match.
+pub(super) fn excerpt<'a>(text: &'a str, words: &[String]) -> &'a str {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if has_match(line, words) {
+            break;
+        }
+        start += line.len();
+    }
+    // Without a match, the beginning is shown.
+    let start = if start == text.len() { 0 } else { start };
+    let from = text.floor_char_boundary(start.saturating_sub(EXCERPT_BYTES / 2));
+    let to = text.floor_char_boundary((start + EXCERPT_BYTES).min(text.len()));
+    &text[from..to]
+}
+
+/// Returns facts, pins first.
+pub(super) fn fact_rows(worker: &Worker<'_>, reach: Reach) -> Rows {
+    let keys = worker.scope(reach).workspace_keys().map(<[String]>::to_vec);
+    let facts = worker.store.facts(&FactFilter {
+        scope: keys.map_or(FactScope::All, FactScope::Workspaces),
+        kind: None,
+        history: false,
+        limit: FACTS_MAX,
+    })?;
+    let note = count(facts.len(), "fact");
+    Ok((
+        facts.iter().map(|fact| fact_row(worker, fact)).collect(),
+        note,
+    ))
+}
+
+fn fact_row(worker: &Worker<'_>, fact: &Fact) -> ListRow {
+    let zone = &worker.app.environment.zone;
+    let said = |at| time::format_time(Some(at), zone);
+    let text = format!(
+        "{}\n\nsaid by    {}\nfirst said {}\nlast said  {}\ntimes      {}\nworkspace  {}\n",
+        fact.text,
+        fact.trust.name(),
+        said(fact.made),
+        said(fact.seen),
+        fact.times,
+        fact.workspace.as_deref().unwrap_or("everywhere"),
+    );
+    let pinned = if fact.pinned { "pinned" } else { "" };
+    ListRow {
+        target: RowTarget::Fact {
+            id: fact.id,
+            pinned: fact.pinned,
+        },
+        label: fact.kind.name().to_owned(),
+        age: age(Some(fact.seen), worker.app.environment.now),
+        place: fact
+            .workspace
+            .as_deref()
+            .map_or_else(|| "everywhere".to_owned(), |w| place(Some(w))),
+        title: fact.text.clone(),
+        count: pinned.to_owned(),
+        pages: vec![PreviewPage {
+            heading: format!("{} {}", fact.kind, fact.id.short()),
+            text,
+            record: None,
+        }],
+    }
+}
+
+pub(super) fn place(workspace: Option<&str>) -> String {
+    workspace.map_or("-", memory::workspace::name).to_owned()
+}
+
+/// Formats how long ago something was, in one unit.
+pub(super) fn age(at: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(at) = at else {
+        return "-".to_owned();
+    };
+    let age = now.duration_since(at).max(SignedDuration::ZERO);
+    let (minutes, hours) = (age.as_mins(), age.as_hours());
+    match hours {
+        0 if minutes == 0 => "now".to_owned(),
+        0 => format!("{minutes}m"),
+        1..48 => format!("{hours}h"),
+        48..=336 => format!("{}d", hours / 24),
+        337..=17_520 => format!("{}w", hours / 168),
+        _ => format!("{}y", hours / 8760),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_have_one_unit() {
+        let now = Timestamp::from_second(1_000_000_000).unwrap();
+        let ago = |seconds: i64| age(Some(now - SignedDuration::from_secs(seconds)), now);
+        assert_eq!(ago(59), "now");
+        assert_eq!(ago(-5), "now");
+        assert_eq!(ago(3600), "1h");
+        assert_eq!(ago(3 * 86_400), "3d");
+        assert_eq!(ago(30 * 86_400), "4w");
+        assert_eq!(ago(900 * 86_400), "2y");
+        assert_eq!(age(None, now), "-");
+    }
+
+    #[test]
+    fn an_excerpt_holds_the_match() {
+        let text = format!(
+            "{}needle here\n{}",
+            "hay\n".repeat(4000),
+            "hay\n".repeat(4000)
+        );
+        let shown = excerpt(&text, &["needle".to_owned()]);
+        assert!(shown.contains("needle") && shown.len() <= 3 * EXCERPT_BYTES / 2);
+        assert_eq!(excerpt("äöü", &["x".to_owned()]), "äöü");
+    }
+}

@@ -1,0 +1,270 @@
+//! What the UI shows: the input, the lists, the session that is open. No terminal and no store.
+
+use jiff::tz::TimeZone;
+use memory::{FactId, RecordId, SessionId};
+
+use super::input::TextInput;
+use super::keys::KeyMap;
+use super::open_session::OpenSession;
+
+/// A screen of the UI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Screen {
+    Search,
+    Session,
+    Memory,
+    Given,
+    Usage,
+    Keep,
+}
+
+impl Screen {
+    pub(super) const ALL: [Self; 6] = [
+        Self::Search,
+        Self::Session,
+        Self::Memory,
+        Self::Given,
+        Self::Usage,
+        Self::Keep,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Session => "session",
+            Self::Memory => "memory",
+            Self::Given => "given",
+            Self::Usage => "usage",
+            Self::Keep => "keep",
+        }
+    }
+}
+
+/// How far a search reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The workspace of the current folder.
+    Here,
+    /// This workspace and those that the configuration relates to it.
+    Related,
+    Everywhere,
+}
+
+impl Reach {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Here => "here",
+            Self::Related => "related",
+            Self::Everywhere => "everywhere",
+        }
+    }
+}
+
+/// What a row stands for, which decides what can be done with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RowTarget {
+    Session(SessionId),
+    Fact {
+        id: FactId,
+        pinned: bool,
+    },
+    Injection {
+        name: String,
+        session: Option<SessionId>,
+    },
+    /// A line of information.
+    Note,
+}
+
+/// A row of a list, with the pages of its preview.
+#[derive(Clone, Debug)]
+pub(super) struct ListRow {
+    pub(super) target: RowTarget,
+    /// The columns, from left to right: agent or kind, age, workspace, title, count.
+    pub(super) label: String,
+    pub(super) age: String,
+    pub(super) place: String,
+    pub(super) title: String,
+    pub(super) count: String,
+    pub(super) pages: Vec<PreviewPage>,
+}
+
+/// A text to preview, such as a hit.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PreviewPage {
+    pub(super) heading: String,
+    pub(super) text: String,
+    pub(super) record: Option<RecordId>,
+}
+
+/// A list with a selected row.
+#[derive(Debug, Default)]
+pub(super) struct RowList {
+    pub(super) rows: Vec<ListRow>,
+    pub(super) selected: usize,
+    /// The page of the selected row's preview.
+    pub(super) page: usize,
+    /// What the rows are, such as the number of hits.
+    pub(super) note: String,
+    /// The question that the rows answer, and the latest that was asked.
+    pub(super) answered: u64,
+    pub(super) asked: u64,
+}
+
+impl RowList {
+    pub(super) fn row(&self) -> Option<&ListRow> {
+        self.rows.get(self.selected)
+    }
+
+    pub(super) fn preview(&self) -> Option<&PreviewPage> {
+        self.row()?.pages.get(self.page)
+    }
+
+    pub(super) fn is_pending(&self) -> bool {
+        self.answered != self.asked
+    }
+
+    pub(super) fn select(&mut self, row: usize) {
+        self.selected = row.min(self.rows.len().saturating_sub(1));
+        self.page = 0;
+    }
+}
+
+/// What lies over the screen.
+#[derive(Debug)]
+pub(super) enum Overlay {
+    Help,
+    /// A plan of what would be forgotten, which waits for `y`.
+    Forget {
+        plan: String,
+        request: ForgetRequest,
+    },
+}
+
+/// What to forget.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ForgetRequest {
+    Session(SessionId),
+    Record(RecordId),
+    Fact(FactId),
+}
+
+/// Everything that the UI shows.
+#[derive(Debug)]
+pub(super) struct UiState {
+    pub(super) keys: KeyMap,
+    pub(super) screen: Screen,
+    /// The screen that `Back` returns to from a session.
+    pub(super) origin: Screen,
+    pub(super) input: TextInput,
+    pub(super) reach: Reach,
+    pub(super) reaches: Vec<Reach>,
+    pub(super) search: RowList,
+    pub(super) memory: RowList,
+    pub(super) given: RowList,
+    pub(super) usage: RowList,
+    pub(super) keep: RowList,
+    pub(super) usage_group: usize,
+    pub(super) session: Option<Box<OpenSession>>,
+    /// The session whose preview was asked for last.
+    pub(super) previewed: Option<SessionId>,
+    pub(super) overlay: Option<Overlay>,
+    pub(super) notice: Option<String>,
+    /// An answer is slow, so the screen says that it is awaited.
+    pub(super) is_slow: bool,
+    pub(super) mouse: bool,
+    pub(super) color: bool,
+    pub(super) zone: TimeZone,
+    /// Columns and rows.
+    pub(super) size: (u16, u16),
+}
+
+impl UiState {
+    pub(super) fn new(keys: KeyMap, reaches: Vec<Reach>, query: &str) -> Self {
+        let mut input = TextInput::default();
+        input.insert(query);
+        Self {
+            keys,
+            screen: Screen::Search,
+            origin: Screen::Search,
+            input,
+            reach: reaches.first().copied().unwrap_or(Reach::Everywhere),
+            reaches,
+            search: RowList::default(),
+            memory: RowList::default(),
+            given: RowList::default(),
+            usage: RowList::default(),
+            keep: RowList::default(),
+            usage_group: 0,
+            session: None,
+            previewed: None,
+            overlay: None,
+            notice: None,
+            is_slow: false,
+            mouse: false,
+            color: true,
+            zone: TimeZone::UTC,
+            size: (80, 24),
+        }
+    }
+
+    /// Returns the list of a screen; a session has none of its own.
+    pub(super) fn list_of(&self, screen: Screen) -> &RowList {
+        match screen {
+            Screen::Search | Screen::Session => &self.search,
+            Screen::Memory => &self.memory,
+            Screen::Given => &self.given,
+            Screen::Usage => &self.usage,
+            Screen::Keep => &self.keep,
+        }
+    }
+
+    pub(super) fn list_of_mut(&mut self, screen: Screen) -> &mut RowList {
+        match screen {
+            Screen::Search | Screen::Session => &mut self.search,
+            Screen::Memory => &mut self.memory,
+            Screen::Given => &mut self.given,
+            Screen::Usage => &mut self.usage,
+            Screen::Keep => &mut self.keep,
+        }
+    }
+
+    pub(super) fn list(&self) -> &RowList {
+        self.list_of(self.screen)
+    }
+
+    /// Returns whether letters are text.
+    pub(super) fn is_typing(&self) -> bool {
+        match self.screen {
+            Screen::Search => true,
+            Screen::Session => self.session.as_ref().is_some_and(|open| open.is_finding),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the store has a question that it has not answered.
+    pub(super) fn is_pending(&self) -> bool {
+        self.list().is_pending()
+    }
+
+    /// Returns the session that is open or selected.
+    pub(super) fn session_id(&self) -> Option<&SessionId> {
+        if self.screen == Screen::Session {
+            return self.session.as_ref().map(|open| &open.session.id);
+        }
+        match &self.list().row()?.target {
+            RowTarget::Session(id) => Some(id),
+            RowTarget::Injection { session, .. } => session.as_ref(),
+            RowTarget::Fact { .. } | RowTarget::Note => None,
+        }
+    }
+
+    /// Returns the record that is selected or previewed.
+    pub(super) fn record_id(&self) -> Option<RecordId> {
+        if self.screen == Screen::Session {
+            let open = self.session.as_ref()?;
+            return open.record(open.selected).map(|record| record.id);
+        }
+        self.list().preview()?.record
+    }
+}

@@ -1,0 +1,353 @@
+//! The UI without a terminal: keys go in, the worker answers at once, and the screen comes out as
+//! text.
+
+use std::path::Path;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use insta::assert_snapshot;
+use jiff::SignedDuration;
+use memory::{FactKind, Trust};
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use store::NewFact;
+use testkit::store::{START, TestStore};
+use unicode_width::UnicodeWidthStr;
+
+use super::keys::KeyMap;
+use super::messages::{UiEffect, UiEvent, UiQuestion};
+use super::state::{Reach, Screen, UiState};
+use super::update::{ask_rows, update};
+use super::view::view;
+use super::worker::Worker;
+use crate::commands::App;
+use crate::config::Config;
+use crate::environment::Environment;
+
+const SCRIPT: &str = "
+    session s1 in /src/shop
+    u where does the reorder threshold come from?
+    a I look it up in the settings.
+    a use Bash grep -rn threshold src
+    t result src/config.rs: let threshold = settings.reorder_at;
+    a The reorder threshold is read from config.toml, in settings.reorder_at.
+    u then make the threshold ten
+    a use Bash cargo test
+    t failed error[E0308]: mismatched types in totals.rs
+    a The threshold is ten now, but a test fails.
+    session s2 in /src/shop
+    u 日本語の設定ファイルはどこですか
+    a 設定は config.toml の threshold にあります 🎉👩‍👩‍👧 и ещё немного.
+    session s3 in /src/bidi
+    u שלום threshold \u{202e}evil\u{202c} e\u{301}tude nai\u{308}ve
+    a It is right-to-left text with combining marks.
+";
+
+/// The UI on a store, without a terminal.
+struct TestUi<'a> {
+    state: UiState,
+    worker: Worker<'a>,
+    is_over: bool,
+}
+
+fn test_store() -> TestStore {
+    let store = testkit::store::store(&SCRIPT.replace("\\u{202e}", "\u{202e}"));
+    store
+        .remember(NewFact {
+            workspace: Some(testkit::store::workspace("/src/shop")),
+            kind: FactKind::Preference,
+            text: "Keep every threshold in config.toml".to_owned(),
+            tags: Vec::new(),
+            trust: Trust::User,
+            pinned: true,
+            at: START,
+            sources: Vec::new(),
+        })
+        .unwrap();
+    store
+}
+
+fn environment() -> Environment {
+    Environment::for_test(
+        Path::new("/src/shop"),
+        START + SignedDuration::from_hours(50),
+    )
+}
+
+fn app(environment: &Environment) -> App<'_> {
+    App {
+        environment,
+        config: Config::default(),
+        config_path: "/nowhere/config.toml".into(),
+        home: "/nowhere".into(),
+    }
+}
+
+impl<'a> TestUi<'a> {
+    fn new(app: &'a App<'a>, store: &'a TestStore, size: (u16, u16)) -> Self {
+        let worker = Worker::new(app, store).unwrap();
+        let keys = KeyMap::new(&app.config.ui.keys).unwrap();
+        let state = UiState::new(keys, vec![Reach::Everywhere, Reach::Here], "");
+        let mut ui = Self {
+            state,
+            worker,
+            is_over: false,
+        };
+        ui.apply(UiEvent::Resize(size.0, size.1));
+        let effects = ask_rows(&mut ui.state, Screen::Search);
+        ui.perform(effects);
+        ui
+    }
+
+    fn apply(&mut self, event: UiEvent) {
+        let effects = update(&mut self.state, event);
+        self.perform(effects);
+    }
+
+    fn perform(&mut self, effects: Vec<UiEffect>) {
+        for effect in effects {
+            match effect {
+                // The store is shared by all cases of a property.
+                UiEffect::Ask(UiQuestion::Forget(_)) => {}
+                UiEffect::Ask(question) => {
+                    let answer = self.worker.answer(question);
+                    let answer = answer.unwrap_or_else(|error| {
+                        super::messages::UiAnswer::Failed(error.to_string())
+                    });
+                    self.apply(UiEvent::Answer(answer));
+                }
+                UiEffect::Quit | UiEffect::Resume(_) => self.is_over = true,
+                UiEffect::Copy(_) | UiEffect::Mouse(_) | UiEffect::Suspend => {}
+            }
+        }
+    }
+
+    fn press(&mut self, code: KeyCode) {
+        self.apply(UiEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)));
+    }
+
+    fn press_with(&mut self, modifiers: KeyModifiers, letter: char) {
+        self.apply(UiEvent::Key(KeyEvent::new(
+            KeyCode::Char(letter),
+            modifiers,
+        )));
+    }
+
+    fn type_text(&mut self, text: &str) {
+        for c in text.chars() {
+            self.press(KeyCode::Char(c));
+        }
+    }
+
+    /// Draws the screen and returns it as text. The cell after a wide character is left out.
+    fn screen(&self) -> String {
+        let (columns, rows) = self.state.size;
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        terminal.draw(|frame| view(&self.state, frame)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let mut text = String::new();
+        for row in 0..rows {
+            let mut line = String::new();
+            let mut column = 0;
+            while column < columns {
+                let symbol = buffer[(column, row)].symbol();
+                line.push_str(symbol);
+                column += u16::try_from(symbol.width()).unwrap().max(1);
+            }
+            text += line.trim_end();
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn snapshots(size: (u16, u16)) {
+    let (store, environment) = (test_store(), environment());
+    let app = app(&environment);
+    let mut ui = TestUi::new(&app, &store, size);
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_suffix(format!("{}x{}", size.0, size.1));
+    settings.bind(|| {
+        assert_snapshot!("sessions", ui.screen());
+        ui.type_text("reorder thr");
+        assert_snapshot!("hits", ui.screen());
+        ui.press(KeyCode::Down);
+        ui.press(KeyCode::Enter);
+        assert_snapshot!("session", ui.screen());
+        ui.press(KeyCode::Esc);
+        ui.press_with(KeyModifiers::CONTROL, 'u');
+        ui.type_text("שלום");
+        assert_snapshot!("bidi", ui.screen());
+        ui.press_with(KeyModifiers::CONTROL, 'u');
+        ui.type_text("設定");
+        ui.press(KeyCode::Enter);
+        assert_snapshot!("wide", ui.screen());
+        ui.press(KeyCode::Char('3'));
+        assert_snapshot!("memory", ui.screen());
+        ui.press(KeyCode::Char('x'));
+        assert_snapshot!("forget", ui.screen());
+        ui.press(KeyCode::Esc);
+        ui.press(KeyCode::Char('?'));
+        assert_snapshot!("keys", ui.screen());
+    });
+}
+
+#[test]
+fn screens_of_40_by_12() {
+    snapshots((40, 12));
+}
+
+#[test]
+fn screens_of_80_by_24() {
+    snapshots((80, 24));
+}
+
+#[test]
+fn screens_of_120_by_40() {
+    snapshots((120, 40));
+}
+
+#[test]
+fn screens_of_200_by_50() {
+    snapshots((200, 50));
+}
+
+/// Runs a test on the UI at the usual size.
+fn check(test: impl FnOnce(&mut TestUi<'_>)) {
+    let (store, environment) = (test_store(), environment());
+    let app = app(&environment);
+    test(&mut TestUi::new(&app, &store, (100, 30)));
+}
+
+#[test]
+fn every_letter_searches() {
+    check(|ui| {
+        for typed in ["t", "th", "thr", "thresho", "threshold"] {
+            ui.press_with(KeyModifiers::CONTROL, 'u');
+            ui.type_text(typed);
+            let screen = ui.screen();
+            // The fact comes before the sessions.
+            let (fact, session) = (screen.find("Keep every"), screen.find("claude"));
+            assert!(fact.is_some() && fact < session, "{typed}: {screen}");
+            assert!(screen.contains("hit"), "{typed}: {screen}");
+        }
+        ui.press_with(KeyModifiers::CONTROL, 'u');
+        ui.type_text("qqqq");
+        assert!(
+            ui.screen().contains("Nothing found everywhere"),
+            "{}",
+            ui.screen()
+        );
+    });
+}
+
+#[test]
+fn an_answer_that_was_overtaken_is_not_shown() {
+    check(|ui| {
+        ui.type_text("reorder");
+        let old = update(&mut ui.state, UiEvent::Key(KeyCode::Char('q').into()));
+        let new = update(&mut ui.state, UiEvent::Key(KeyCode::Backspace.into()));
+        ui.perform(new);
+        let shown = ui.screen();
+        ui.perform(old);
+        assert_eq!(ui.screen(), shown);
+        assert!(shown.contains("hit"), "{shown}");
+    });
+}
+
+#[test]
+fn a_session_opens_at_its_hit_and_can_be_walked() {
+    check(|ui| {
+        ui.type_text("settings.reorder_at");
+        ui.press(KeyCode::Enter);
+        let open = ui.state.session.as_ref().unwrap();
+        assert!(open.records[open.selected].content.contains("reorder_at"));
+        ui.press(KeyCode::Char('g'));
+        ui.press(KeyCode::Char('J'));
+        let open = ui.state.session.as_ref().unwrap();
+        assert_eq!(
+            open.records[open.selected].content,
+            "then make the threshold ten"
+        );
+        ui.press(KeyCode::Char('e'));
+        let open = ui.state.session.as_ref().unwrap();
+        assert!(open.records[open.selected].content.contains("E0308"));
+        ui.press(KeyCode::Char('f'));
+        ui.type_text("CONFIG.TOML");
+        ui.press(KeyCode::Enter);
+        let open = ui.state.session.as_ref().unwrap();
+        assert!(open.records[open.selected].content.contains("config.toml"));
+        ui.press(KeyCode::Esc);
+        assert_eq!(ui.state.screen, Screen::Search);
+    });
+}
+
+#[test]
+fn facts_are_unpinned_and_a_plan_is_shown_before_forgetting() {
+    check(|ui| {
+        ui.press_with(KeyModifiers::ALT, '3');
+        assert!(ui.screen().contains("pinned"), "{}", ui.screen());
+        ui.press(KeyCode::Char('p'));
+        assert!(ui.screen().contains("Unpinned"), "{}", ui.screen());
+        ui.press(KeyCode::Char('x'));
+        assert!(
+            ui.screen().contains("Delete this for good?"),
+            "{}",
+            ui.screen()
+        );
+        ui.press(KeyCode::Char('n'));
+        assert!(
+            ui.screen().contains("Nothing was forgotten."),
+            "{}",
+            ui.screen()
+        );
+    });
+}
+
+fn key() -> impl Strategy<Value = UiEvent> {
+    let code = prop_oneof![
+        6 => prop::sample::select("threshold co-?1234567jkJKeEgGnNoOvfpxy+m/設🎉\u{301}".chars()
+            .collect::<Vec<_>>()).prop_map(KeyCode::Char),
+        4 => prop::sample::select(vec![
+            KeyCode::Up, KeyCode::Down, KeyCode::PageUp, KeyCode::PageDown, KeyCode::Home,
+            KeyCode::End, KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::BackTab,
+            KeyCode::Backspace, KeyCode::Left, KeyCode::Right, KeyCode::F(1), KeyCode::Null,
+        ]),
+    ];
+    let modifiers = prop::sample::select(vec![
+        KeyModifiers::NONE,
+        KeyModifiers::NONE,
+        KeyModifiers::NONE,
+        KeyModifiers::SHIFT,
+        KeyModifiers::CONTROL,
+        KeyModifiers::ALT,
+    ]);
+    prop_oneof![
+        20 => (code, modifiers).prop_map(|(code, keys)| UiEvent::Key(KeyEvent::new(code, keys))),
+        1 => any::<String>().prop_map(UiEvent::Paste),
+        1 => (0..210_u16, 0..60_u16).prop_map(|(columns, rows)| UiEvent::Resize(columns, rows)),
+        1 => (-9..9_isize).prop_map(UiEvent::Wheel),
+        1 => Just(()).prop_map(|()| UiEvent::Slow),
+    ]
+}
+
+#[test]
+fn random_keys_never_panic_and_quitting_always_works() {
+    let (store, environment) = (test_store(), environment());
+    let app = app(&environment);
+    let config = ProptestConfig::with_cases(24);
+    proptest!(config, |(events in prop::collection::vec(key(), 1..60))| {
+        let mut ui = TestUi::new(&app, &store, (80, 24));
+        for event in events {
+            ui.apply(event);
+            ui.screen();
+            if ui.is_over {
+                break;
+            }
+        }
+        // Whatever is open closes at the first key.
+        ui.press_with(KeyModifiers::CONTROL, 'c');
+        ui.press_with(KeyModifiers::CONTROL, 'c');
+        prop_assert!(ui.is_over);
+    });
+}

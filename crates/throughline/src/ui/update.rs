@@ -1,0 +1,232 @@
+//! The one function that changes what is shown: an event comes in, effects go out. It is pure, so
+//! that any sequence of keys can be tested without a terminal and without a store.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::actions::{go_to, move_by, perform, select_record};
+use super::input::TextInput;
+use super::messages::{UiAnswer, UiEffect, UiEvent, UiQuestion};
+use super::state::{Overlay, RowTarget, Screen, UiState};
+
+pub(super) fn update(state: &mut UiState, event: UiEvent) -> Vec<UiEffect> {
+    let mut effects = take_event(state, event);
+    effects.extend(ask_preview(state));
+    effects
+}
+
+/// Asks how the selected session ended, where no hit says what it is about.
+fn ask_preview(state: &mut UiState) -> Option<UiEffect> {
+    if state.screen != Screen::Search || state.search.is_pending() {
+        return None;
+    }
+    let row = state.search.row()?;
+    let RowTarget::Session(id) = &row.target else {
+        return None;
+    };
+    let is_known = row.pages.iter().any(|page| page.record.is_some());
+    if is_known || state.previewed.as_ref() == Some(id) {
+        return None;
+    }
+    state.previewed = Some(id.clone());
+    Some(UiEffect::Ask(UiQuestion::Preview(id.clone())))
+}
+
+fn take_event(state: &mut UiState, event: UiEvent) -> Vec<UiEffect> {
+    match event {
+        UiEvent::Key(key) => {
+            state.notice = None;
+            update_key(state, &key)
+        }
+        UiEvent::Paste(text) => edit(state, |input| input.insert(&text)),
+        UiEvent::Wheel(rows) => move_by(state, rows),
+        UiEvent::Resize(columns, rows) => {
+            state.size = (columns, rows);
+            Vec::new()
+        }
+        UiEvent::Answer(answer) => take_answer(state, answer),
+        UiEvent::Slow => {
+            state.is_slow = true;
+            Vec::new()
+        }
+        UiEvent::Terminate => vec![UiEffect::Quit],
+    }
+}
+
+/// Asks for the rows of a screen.
+pub(super) fn ask_rows(state: &mut UiState, screen: Screen) -> Vec<UiEffect> {
+    let (query, reach, group) = (state.input.text.clone(), state.reach, state.usage_group);
+    state.is_slow = false;
+    let list = state.list_of_mut(screen);
+    list.asked += 1;
+    vec![UiEffect::Ask(UiQuestion::Rows {
+        screen,
+        number: list.asked,
+        query,
+        reach,
+        group,
+    })]
+}
+
+fn update_key(state: &mut UiState, key: &KeyEvent) -> Vec<UiEffect> {
+    if let Some(overlay) = state.overlay.take() {
+        return close_overlay(state, overlay, key);
+    }
+    let is_typing = state.is_typing();
+    let is_question_mark = key.code == KeyCode::Char('?');
+    let is_help = is_question_mark && (!is_typing || typed_line(state).text.is_empty());
+    if is_help {
+        state.overlay = Some(Overlay::Help);
+        return Vec::new();
+    }
+    match state.keys.action(key, is_typing) {
+        Some(action) => perform(state, action),
+        None if is_typing => edit_key(state, key),
+        None => Vec::new(),
+    }
+}
+
+fn close_overlay(state: &mut UiState, overlay: Overlay, key: &KeyEvent) -> Vec<UiEffect> {
+    match overlay {
+        Overlay::Forget { request, .. } if key.code == KeyCode::Char('y') => {
+            if state.screen == Screen::Session {
+                go_to(state, state.origin);
+            }
+            vec![UiEffect::Ask(UiQuestion::Forget(request))]
+        }
+        Overlay::Forget { .. } => {
+            state.notice = Some("Nothing was forgotten.".to_owned());
+            Vec::new()
+        }
+        Overlay::Help => Vec::new(),
+    }
+}
+
+/// Returns the line that is typed into.
+fn typed_line(state: &mut UiState) -> &mut TextInput {
+    match &mut state.session {
+        Some(open) if state.screen == Screen::Session => &mut open.find,
+        _ => &mut state.input,
+    }
+}
+
+fn edit_key(state: &mut UiState, key: &KeyEvent) -> Vec<UiEffect> {
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('u') if is_control => edit(state, TextInput::clear),
+        KeyCode::Char('w') if is_control => edit(state, TextInput::delete_word),
+        KeyCode::Char('a') if is_control => edit(state, |input| input.cursor = 0),
+        KeyCode::Char('e') if is_control => edit(state, |input| input.cursor = input.text.len()),
+        KeyCode::Char(c) if !is_control && !key.modifiers.contains(KeyModifiers::ALT) => {
+            edit(state, |input| input.insert(c.encode_utf8(&mut [0; 4])))
+        }
+        KeyCode::Backspace => edit(state, TextInput::backspace),
+        KeyCode::Left => edit(state, TextInput::left),
+        KeyCode::Right => edit(state, TextInput::right),
+        _ => Vec::new(),
+    }
+}
+
+/// Edits the typed line, and asks if its text has changed.
+pub(super) fn edit(state: &mut UiState, change: impl FnOnce(&mut TextInput)) -> Vec<UiEffect> {
+    if !state.is_typing() {
+        return Vec::new();
+    }
+    let input = typed_line(state);
+    let before = input.text.clone();
+    change(input);
+    if input.text == before {
+        return Vec::new();
+    }
+    match &state.session {
+        Some(open) if state.screen == Screen::Session => {
+            vec![UiEffect::Ask(UiQuestion::Find {
+                session: open.session.id.clone(),
+                text: open.find.text.clone(),
+            })]
+        }
+        _ => ask_rows(state, Screen::Search),
+    }
+}
+
+fn take_answer(state: &mut UiState, answer: UiAnswer) -> Vec<UiEffect> {
+    match answer {
+        UiAnswer::Rows {
+            screen,
+            number,
+            rows,
+            note,
+        } => {
+            let list = state.list_of_mut(screen);
+            // A search that was overtaken by another key shows nothing.
+            if number == list.asked {
+                let is_typed = screen == Screen::Search;
+                let selected = if is_typed { 0 } else { list.selected };
+                (list.rows, list.note, list.answered) = (rows, note, number);
+                list.select(selected);
+                state.is_slow = false;
+                state.previewed = None;
+            }
+        }
+        UiAnswer::Session(open) => {
+            if state.screen != Screen::Session {
+                state.origin = state.screen;
+            }
+            state.session = Some(open);
+            state.screen = Screen::Session;
+        }
+        UiAnswer::Records {
+            session,
+            first,
+            records,
+        } => {
+            if let Some(open) = &mut state.session
+                && open.session.id == session
+            {
+                (open.first, open.records) = (first, records);
+            }
+        }
+        UiAnswer::Found {
+            session,
+            text,
+            positions,
+        } => {
+            if let Some(open) = &mut state.session
+                && open.session.id == session
+                && open.find.text == text
+            {
+                open.found = positions;
+                let selected = open.selected;
+                let next = open.found.iter().find(|at| **at >= selected);
+                let next = next.or(open.found.first()).copied();
+                return next.map_or_else(Vec::new, |position| select_record(open, position));
+            }
+        }
+        UiAnswer::Preview { session, pages } => {
+            let target = RowTarget::Session(session);
+            let rows = &mut state.search.rows;
+            if let Some(row) = rows.iter_mut().find(|row| row.target == target) {
+                row.pages.truncate(1);
+                row.pages.extend(pages);
+            }
+        }
+        UiAnswer::ForgetPlan { plan, request } => {
+            state.overlay = Some(Overlay::Forget { plan, request });
+        }
+        UiAnswer::ResumeCommand {
+            command,
+            is_copied: true,
+        } => {
+            state.notice = Some(format!("Copied: {}", command.shell));
+            return vec![UiEffect::Copy(command.shell)];
+        }
+        UiAnswer::ResumeCommand { command, .. } => return vec![UiEffect::Resume(command)],
+        UiAnswer::Changed(text) => {
+            state.notice = Some(text);
+            if state.screen != Screen::Session {
+                return ask_rows(state, state.screen);
+            }
+        }
+        UiAnswer::Failed(text) => state.notice = Some(text),
+    }
+    Vec::new()
+}

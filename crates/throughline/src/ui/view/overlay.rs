@@ -1,0 +1,89 @@
+//! What lies over a screen: the page of keys, and the plan of what would be forgotten.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Clear, Paragraph};
+use unicode_width::UnicodeWidthStr;
+
+use crate::ui::keys::UiAction;
+use crate::ui::state::UiState;
+use crate::ui::text::{fit, wrap};
+
+/// The width of the keys on the page of keys.
+const KEYS_COLUMNS: usize = 16;
+/// The width of one entry on the page of keys.
+const HELP_COLUMNS: usize = 38;
+/// The lines of a plan of what would be forgotten.
+const PLAN_LINES_MAX: usize = 200;
+
+pub(super) fn draw_help(state: &UiState, frame: &mut Frame<'_>) {
+    draw_overlay(frame, " keys ", help_lines(state, frame.area()));
+}
+
+/// Draws what would be forgotten, with the question whether to do so.
+pub(super) fn draw_plan(plan: &str, frame: &mut Frame<'_>) {
+    let width = usize::from(frame.area().width.saturating_sub(6));
+    let mut lines = wrap(plan, width, PLAN_LINES_MAX);
+    let room = usize::from(frame.area().height.saturating_sub(5));
+    if lines.len() > room {
+        lines.truncate(room.saturating_sub(1));
+        lines.push("…".to_owned());
+    }
+    lines.push(String::new());
+    let question = "Delete this for good? y deletes, any other key keeps it.";
+    lines.extend(wrap(question, width, 2));
+    draw_overlay(frame, " forget ", lines);
+}
+
+/// Returns the keys of all actions, in as many columns as there is room for.
+fn help_lines(state: &UiState, area: Rect) -> Vec<String> {
+    let entries: Vec<String> = UiAction::ALL
+        .iter()
+        .map(|action| {
+            let keys = state.keys.keys(*action).join(" ");
+            format!("{}{}", fit(&keys, KEYS_COLUMNS), action.about())
+        })
+        .collect();
+    let columns = (usize::from(area.width) / HELP_COLUMNS).max(1);
+    let rows = entries.len().div_ceil(columns);
+    let line = |row: usize| {
+        let cells = entries[row..].iter().step_by(rows);
+        cells
+            .map(|cell| fit(cell, HELP_COLUMNS - 2))
+            .collect::<String>()
+    };
+    let mut lines: Vec<String> = (0..rows)
+        .map(|row| line(row).trim_end().to_owned())
+        .collect();
+    let room = usize::from(area.height.saturating_sub(2));
+    if lines.len() > room {
+        lines.truncate(room.saturating_sub(1));
+        lines.push("… a larger window shows all; so does docs/TERMINAL.md".to_owned());
+    }
+    lines
+}
+
+fn draw_overlay(frame: &mut Frame<'_>, title: &str, lines: Vec<String>) {
+    let area = frame.area();
+    let content = lines.iter().map(|line| line.width()).max().unwrap_or(0);
+    let width = u16::try_from(content + 4)
+        .unwrap_or(u16::MAX)
+        .min(area.width);
+    let height = u16::try_from(lines.len() + 2)
+        .unwrap_or(u16::MAX)
+        .min(area.height);
+    let place = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
+    let lines: Vec<Line<'_>> = lines
+        .into_iter()
+        .map(|line| Line::raw(format!(" {line}")))
+        .collect();
+    frame.render_widget(Clear, place);
+    let block = Block::bordered().title(title.to_owned());
+    frame.render_widget(Paragraph::new(lines).block(block), place);
+}
