@@ -15,6 +15,16 @@ fn log() -> String {
     repository().join(file).display().to_string()
 }
 
+/// Limits with which the short log can be compacted.
+pub const LOW_LIMITS: &str = "[compaction]\nmin_tokens = 50\nmin_messages = 1\n";
+
+/// Returns a machine on which short conversations are compacted.
+fn machine() -> TestEnv {
+    let env = TestEnv::new();
+    std::fs::write(env.home().join("memory/config.toml"), LOW_LIMITS).unwrap();
+    env
+}
+
 #[track_caller]
 fn json(ran: &CommandOutput) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.shown()))
@@ -22,7 +32,7 @@ fn json(ran: &CommandOutput) -> Value {
 
 #[test]
 fn a_log_becomes_notes_and_its_end() {
-    let env = TestEnv::new();
+    let env = machine();
     let ran = env.run(&["compact", &log()]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     // The notes contain the path of the log, so their size depends on it.
@@ -48,7 +58,7 @@ fn a_log_becomes_notes_and_its_end() {
 
 #[test]
 fn notes_by_hand() {
-    let env = TestEnv::new();
+    let env = machine();
     let notes = env.home().join("notes.md");
     let run = |text: &str, covers: &[&str]| {
         std::fs::write(&notes, text).unwrap();
@@ -68,7 +78,7 @@ fn notes_by_hand() {
 
 #[test]
 fn what_cannot_be_compacted_says_why() {
-    let env = TestEnv::new();
+    let env = machine();
     let ran = env.run(&["compact", &log(), "--threshold", "9"]);
     assert_eq!(ran.code, Some(1));
     assert!(
@@ -76,7 +86,7 @@ fn what_cannot_be_compacted_says_why() {
             .starts_with("The summary was not used: the session has no summary yet.\n")
     );
     assert!(
-        ran.stderr.ends_with("more than the threshold of 9.\n"),
+        ran.stderr.ends_with("not fewer than the threshold of 9.\n"),
         "{}",
         ran.stderr
     );
@@ -96,34 +106,79 @@ fn what_cannot_be_compacted_says_why() {
 }
 
 #[test]
-fn it_can_be_switched_off() {
+fn the_running_summary_can_be_switched_off_and_a_full_compaction_remains() {
     let env = TestEnv::new();
     let config = env.home().join("memory/config.toml");
-    std::fs::write(&config, "[compaction]\nenabled = false\n").unwrap();
-    let switched = |value: &str| {
+    let reason = |switches: &str, value: &str| {
+        std::fs::write(&config, format!("{LOW_LIMITS}{switches}")).unwrap();
         let output = env
             .command(&["compact", &log(), "--json"])
             .env("THROUGHLINE_COMPACTION", value)
             .output()
             .unwrap();
         let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-        (
-            value["event"].as_str().unwrap().to_owned(),
-            output.status.code(),
-        )
+        assert_eq!(value["event"], "compaction.full", "{value}");
+        value["fell_through"]["name"].as_str().unwrap().to_owned()
     };
-    let off = ("compaction.declined.off".to_owned(), Some(1));
-    let on = ("compaction.full".to_owned(), Some(0));
-    assert_eq!(switched(""), off);
-    assert_eq!(switched("on"), on);
-    std::fs::remove_file(&config).unwrap();
-    assert_eq!(switched("off"), off);
-    assert_eq!(switched(""), on);
+    for switch in ["enabled = false\n", "[summary]\nenabled = false\n"] {
+        assert_eq!(reason(switch, ""), "disabled");
+        assert_eq!(reason(switch, "on"), "no_summary");
+    }
+    assert_eq!(reason("", "off"), "disabled");
+    assert_eq!(reason("", ""), "no_summary");
+}
+
+#[test]
+fn a_short_conversation_is_declined_by_name() {
+    let env = TestEnv::new();
+    let ran = env.run(&["compact", &log(), "--embedded"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    let rule = "at least 10000 tokens and 5 messages with text";
+    assert!(ran.stderr.contains(rule), "{}", ran.stderr);
+    let value = json(&env.run(&["compact", &log(), "--json", "--auto"]));
+    assert_eq!(value["event"], "compaction.declined.not_due");
+}
+
+#[test]
+fn a_request_on_standard_input_becomes_a_request() {
+    let env = machine();
+    let long = "the list is sorted by name and then by size ".repeat(60);
+    let secret = "ghp_Zq83hfKw02mmVbX1Zq83hfKw02mmVbX1Zq83";
+    let messages = serde_json::json!([
+        {"role": "system", "content": "You are brief."},
+        {"role": "user", "content": format!("Sort the list. {long} {secret}")},
+        {"role": "assistant", "content": "Sorted. Anything else that should be done with it?"},
+        {"role": "user", "content": format!("Now the docs, with {secret}, and keep it at one page, \
+            because nobody reads more than one page of docs about a list of names and sizes.")},
+    ]);
+    let body = serde_json::json!({"model": "gpt-5", "messages": messages, "temperature": 0.5});
+    let run = |args: &[&str], body: &Value| {
+        let args = [&["compact", "-", "--embedded"], args].concat();
+        env.run_with(&args, body.to_string().as_bytes())
+    };
+    let request = json(&run(&["--request"], &body));
+    assert_eq!(request["model"], "gpt-5");
+    assert_eq!(request["temperature"], 0.5);
+    let sent = request["messages"].as_array().unwrap();
+    assert_eq!(sent[0], messages[0]);
+    assert_eq!(sent.last(), messages.as_array().unwrap().last());
+    let notes = sent[1]["content"].to_string();
+    assert!(notes.contains("The beginning of this conversation was cut off"));
+    assert!(
+        !notes.contains(secret) && notes.contains("[redacted:"),
+        "{notes}"
+    );
+    let value = json(&run(&["--json"], &messages));
+    assert_eq!(value["summary"]["is_compact_summary"], true);
+    assert_eq!(value["summary"]["is_visible_in_transcript_only"], true);
+    assert_eq!(value["request"]["messages"], request["messages"]);
+    let wrong = run(&["--json"], &serde_json::json!([{"role": "robot"}]));
+    assert_eq!(wrong.code, Some(2), "{}", wrong.shown());
 }
 
 #[test]
 fn a_session_is_compacted_from_its_log_and_never_from_memory() {
-    let env = TestEnv::new();
+    let env = machine();
     let home = env.home().join("projects/-home-dev-proj");
     let log_copy = home.join("4c5420d7-85c7-46b9-b34d-eaf1c42847fd.jsonl");
     std::fs::create_dir_all(&home).unwrap();
@@ -151,7 +206,7 @@ pub const TOLD: &str = "# Title\nThe inventory\n# Current state\nIt is sorted by
 /// Runs with a model on loopback that follows a script.
 fn with_model(env: &TestEnv, script: Vec<Act>, args: &[&str]) -> (CommandOutput, usize) {
     let server = ModelServer::start(script);
-    env.configure_model(&server, "");
+    env.configure_model(&server, LOW_LIMITS);
     let ran = env.run_with_key(args, "not-a-real-key");
     (ran, server.got().len())
 }
@@ -197,5 +252,5 @@ fn a_model_that_fails_keeps_nobody_from_compacting() {
     let ran = env.run(&["compact", &log(), "--json"]);
     let value = json(&ran);
     assert_eq!(value["event"], "compaction.full");
-    assert_eq!(value["model_declined"]["name"], "untold");
+    assert_eq!(value["model_declined"]["name"], "model_failed");
 }

@@ -14,6 +14,42 @@ fn id_in(text: &str) -> String {
 }
 
 #[test]
+fn rules_and_paths_are_preferences() {
+    let env = TestEnv::with_samples();
+    let ok = |args: &[&str]| {
+        let ran = env.run(&[&["prefer", "--workspace", PROJ], args].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    };
+    ok(&["--allow", "cargo test"]);
+    ok(&["--path", "web=apps/web"]);
+    ok(&["--path", "web=packages/web"]);
+    let json = env.run(&["facts", "--json", "--kind", "preference"]).stdout;
+    let facts: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    let mut texts: Vec<_> = facts
+        .iter()
+        .map(|fact| fact["text"].as_str().unwrap())
+        .collect();
+    texts.sort_unstable();
+    // The second path superseded the first one.
+    let expected = [
+        "Always allow `cargo test` without asking",
+        "web lives in packages/web",
+    ];
+    assert_eq!(texts, expected);
+    let wrong = env.run(&["prefer", "--path", "web"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.shown());
+}
+
+#[test]
+fn a_decision_of_a_headless_session_answers_a_question() {
+    let env = TestEnv::with_samples();
+    let question = "What did we decide about the threshold?";
+    let ran = env.run(&["context", question, "--workspace", PROJ]);
+    let decision = "The user decided: We decided that the threshold must come from config.toml";
+    assert!(ran.stdout.contains(decision), "{}", ran.shown());
+}
+
+#[test]
 fn facts_from_the_command_line() {
     let env = TestEnv::with_samples();
     let shown = |args: &[&str]| env.run(args).shown();
@@ -79,6 +115,18 @@ fn the_workspace_is_that_of_the_current_folder() {
     let json = env.run(&["facts", "--json"]).stdout;
     let facts: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(facts[0]["workspace"], "example.com/acme/shop");
+}
+
+#[test]
+fn a_mistyped_id_is_not_pinned() {
+    let env = TestEnv::new();
+    let refused = env.run(&["pin", "nosuchid"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.shown());
+    assert!(
+        refused.stderr.contains("no fact or record has the id"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

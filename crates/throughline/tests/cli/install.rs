@@ -60,9 +60,15 @@ fn json(env: &TestEnv, name: &str) -> Value {
     serde_json::from_str(&read(env, name)).unwrap()
 }
 
+/// Runs a command that must succeed. The program under test is in a build folder and large, so it
+/// is not copied.
 #[track_caller]
 fn succeeds(env: &TestEnv, args: &[&str]) -> String {
-    let ran = env.run(args);
+    let mut args = args.to_vec();
+    if matches!(args[0], "install" | "up") {
+        args.insert(1, "--no-copy");
+    }
+    let ran = env.run(&args);
     assert_eq!(ran.code, Some(0), "{args:?}\n{}", ran.shown());
     ran.stdout + &ran.stderr
 }
@@ -97,7 +103,7 @@ fn every_home_comes_back_byte_for_byte() {
 #[test]
 fn one_agent_after_the_other_comes_back_too() {
     let agents = [
-        "cursor", "grok", "claude", "opencode", "codex", "copilot", "gemini",
+        "cursor", "grok", "claude", "opencode", "codex", "copilot", "gemini", "qwen", "kimi", "pi",
     ];
     let env = machine("plain");
     fs::remove_dir_all(env.home().join(".cursor")).unwrap();
@@ -144,7 +150,122 @@ fn each_agent_gets_a_hook_and_a_server() {
     let opencode = json(&env, ".config/opencode/opencode.json");
     assert_eq!(opencode["mcp"]["throughline"]["command"][1], "mcp");
     assert!(json(&env, ".cursor/mcp.json")["mcpServers"]["throughline"].is_object());
+    let qwen = json(&env, ".qwen/settings.json");
+    assert_eq!(
+        qwen["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"],
+        format!("{program} hook --agent qwen")
+    );
+    assert!(qwen["mcpServers"]["throughline"].is_object());
+    let kimi: toml::Table = read(&env, ".kimi-code/config.toml").parse().unwrap();
+    assert_eq!(kimi["hooks"][1]["event"].as_str(), Some("UserPromptSubmit"));
+    assert!(json(&env, ".kimi-code/mcp.json")["mcpServers"]["throughline"].is_object());
+    let pi = read(&env, ".pi/agent/extensions/throughline.ts");
+    assert!(
+        pi.contains(&format!("const PROGRAM = \"{program}\";")),
+        "{pi}"
+    );
     assert!(read(&env, ".grok/config.toml").contains("[mcp_servers.throughline]"));
+}
+
+#[test]
+fn each_agent_gets_the_skill_the_commands_and_leave_to_read() {
+    let env = machine("bare");
+    succeeds(&env, &["install", "--yes"]);
+    let tool = "mcp__throughline__memory_search";
+    for settings in [".claude/settings.json", ".qwen/settings.json"] {
+        let allowed = &json(&env, settings)["permissions"]["allow"];
+        assert_eq!(allowed[0], tool, "{settings}");
+        assert!(!allowed.to_string().contains("remember"), "{allowed}");
+    }
+    assert!(read(&env, ".kimi-code/config.toml").contains(tool));
+    let policy = read(&env, ".gemini/policies/throughline.toml");
+    let policy: toml::Table = policy.parse().unwrap();
+    assert_eq!(policy["rule"].as_array().unwrap().len(), 4);
+    for (skills, forget) in [
+        (".claude/skills", ".claude/commands/forget.md"),
+        (".codex/skills", ".codex/skills/forget/SKILL.md"),
+        (".gemini/skills", ".gemini/commands/forget.toml"),
+        (".grok/skills", ".grok/commands/forget.md"),
+        (".copilot/skills", ".copilot/skills/forget/SKILL.md"),
+        (
+            ".config/opencode/skills",
+            ".config/opencode/commands/forget.md",
+        ),
+        (".qwen/skills", ".qwen/commands/forget.md"),
+        (".kimi-code/skills", ".kimi-code/skills/forget/SKILL.md"),
+        (".pi/agent/skills", ".pi/agent/prompts/forget.md"),
+    ] {
+        assert!(read(&env, &format!("{skills}/session-memory/SKILL.md")).starts_with("---\nname:"));
+        assert!(
+            read(&env, forget).contains("throughline facts --forget"),
+            "{forget}"
+        );
+    }
+}
+
+#[test]
+fn a_command_of_the_user_is_kept_and_named() {
+    let env = machine("bare");
+    let own = env.home().join(".claude/commands/recall.md");
+    fs::create_dir_all(own.parent().unwrap()).unwrap();
+    fs::write(&own, "mine\n").unwrap();
+    let said = succeeds(&env, &["install", "claude", "--yes"]);
+    let kept = "$HOME/.claude/commands/recall.md was left as it is";
+    assert!(said.contains(kept), "{said}");
+    assert!(env.home().join(".claude/commands/forget.md").exists());
+    succeeds(&env, &["uninstall", "--yes"]);
+    assert_eq!(fs::read_to_string(&own).unwrap(), "mine\n");
+    assert!(!env.home().join(".claude/commands/forget.md").exists());
+}
+
+/// A small program in a folder in which Cargo builds.
+#[cfg(unix)]
+fn program_in_build_folder(env: &TestEnv) -> std::path::PathBuf {
+    let target = env.home().join("clone/target");
+    let program = target.join("release/throughline");
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    fs::write(target.join(".rustc_info.json"), "{}").unwrap();
+    fs::hard_link(env!("CARGO_BIN_EXE_throughline"), &program)
+        .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_throughline"), &program).map(|_| ()))
+        .unwrap();
+    program
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_in_a_build_folder_is_copied_first() {
+    let env = machine("bare");
+    let program = program_in_build_folder(&env);
+    let local = env.home().join(".local/bin");
+    let run = |args: &[&str]| {
+        let ran = std::process::Command::new(&program)
+            .args(args)
+            .env_clear()
+            .env("HOME", env.home())
+            .env("THROUGHLINE_HOME", env.home().join("memory"))
+            .env("PATH", &local)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned()
+    };
+    let shown = run(&["install", "codex", "--dry-run"]);
+    assert!(shown.contains("target/release/throughline to "), "{shown}");
+    assert!(!local.exists());
+    let said = run(&["install", "codex", "--yes"]);
+    assert!(said.contains("a copy of this program in "), "{said}");
+    assert!(local.join("throughline").is_file());
+    let hooks = read(&env, ".codex/hooks.json");
+    assert!(
+        hooks.contains("\"throughline hook --agent codex\""),
+        "{hooks}"
+    );
+    assert!(!hooks.contains("target"), "{hooks}");
+    let again = run(&["install", "codex", "--yes"]);
+    assert!(again.contains("Nothing to change"), "{again}");
+    // A newer build replaces the copy.
+    fs::write(local.join("throughline"), "older").unwrap();
+    run(&["install", "codex", "--yes"]);
+    assert!(fs::metadata(local.join("throughline")).unwrap().len() > 1_000_000);
 }
 
 #[test]
@@ -262,8 +383,11 @@ fn nothing_happens_unasked() {
     let ran = env.run(&["install"]);
     assert_eq!(ran.code, Some(2), "{}", ran.shown());
     assert!(ran.stderr.contains("hint: add --yes"), "{}", ran.stderr);
-    let shown = succeeds(&env, &["install", "--dry-run"]);
+    let dry_run = env.run(&["install", "--dry-run"]);
+    let shown = dry_run.stdout;
     assert!(shown.contains("+     \"SessionStart\": ["), "{shown}");
+    assert!(shown.lines().count() < 400, "{shown}");
+    assert_eq!(dry_run.stderr, "\nWould change 53 files.\n");
     assert!(
         !shown.contains("not-a-real"),
         "a secret beside it is shown: {shown}"
@@ -271,7 +395,7 @@ fn nothing_happens_unasked() {
     let report = succeeds(&env, &["install", "--dry-run", "--json"]);
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["applied"], false);
-    assert_eq!(report["agents"].as_array().unwrap().len(), 7);
+    assert_eq!(report["agents"].as_array().unwrap().len(), 10);
     assert_eq!(before, tree(&env));
 }
 
@@ -304,6 +428,41 @@ fn who_has_the_plugin_needs_nothing_else() {
     let said = succeeds(&env, &["install", "claude", "--yes"]);
     assert!(said.contains("plugin `throughline` is enabled"), "{said}");
     assert_eq!(read(&env, ".claude/settings.json"), settings);
+}
+
+#[test]
+fn the_plugins_of_codex_copilot_and_gemini_are_noticed_too() {
+    let env = machine("bare");
+    for (file, text) in [
+        (
+            ".codex/config.toml",
+            "[plugins.\"throughline@throughline\"]\nenabled = true\n",
+        ),
+        (
+            ".copilot/settings.json",
+            "{\"enabledPlugins\": {\"throughline@throughline\": true}}",
+        ),
+        (".gemini/extensions/throughline/gemini-extension.json", "{}"),
+    ] {
+        let path = env.home().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let before = tree(&env);
+    let said = succeeds(&env, &["install", "codex", "copilot", "gemini", "--yes"]);
+    assert_eq!(
+        said.matches("plugin `throughline` is enabled").count(),
+        3,
+        "{said}"
+    );
+    assert_eq!(before, tree(&env));
+    let said = succeeds(&env, &["uninstall", "codex", "--yes"]);
+    assert!(
+        said.contains("`codex plugin remove throughline@throughline`"),
+        "{said}"
+    );
+    let said = env.run(&["doctor"]).stdout;
+    assert!(said.contains("installed as a plugin"), "{said}");
 }
 
 #[test]
@@ -408,7 +567,7 @@ fn doctor_says_where_we_are_installed() {
         let found = installed.iter().find(|it| it["agent"] == agent);
         found.unwrap()["files"].as_array().unwrap().len()
     };
-    assert_eq!((files("codex"), files("claude")), (2, 0));
+    assert_eq!((files("codex"), files("claude")), (6, 0));
 }
 
 #[test]
@@ -420,7 +579,7 @@ fn up_does_everything_once() {
     );
     let first = succeeds(&env, &["up", "--yes", "--no-daemon"]);
     assert!(
-        first.contains("Ingested ") && first.contains("Changed 12 files."),
+        first.contains("Ingested ") && first.contains("Changed 53 files."),
         "{first}"
     );
     assert!(first.contains("throughline search"), "{first}");
@@ -431,9 +590,11 @@ fn up_does_everything_once() {
         "{again}"
     );
     assert_eq!(installed, tree(&env));
-    let report: Value =
-        serde_json::from_str(&env.run(&["up", "--json", "--no-daemon"]).stdout).unwrap();
-    assert_eq!(report["agents"]["found"].as_array().unwrap().len(), 7);
+    let report = env
+        .run(&["up", "--json", "--no-daemon", "--no-copy"])
+        .stdout;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["agents"]["found"].as_array().unwrap().len(), 10);
     assert_eq!(report["agents"]["pending"].as_array().unwrap().len(), 0);
 }
 

@@ -220,6 +220,53 @@ fn an_agent_sees_the_memory_of_its_own_folder_only() {
 }
 
 #[test]
+fn an_answer_is_short_and_leaves_out_what_was_just_typed() {
+    let env = TestEnv::with_samples();
+    let folder = folder(&env);
+    let line = json!({
+        "type": "user", "uuid": "u1", "sessionId": "asking", "cwd": folder,
+        "timestamp": "2026-11-16T08:59:30Z",
+        "message": {"role": "user", "content": "search the memory for the threshold"},
+    });
+    let log = env.home().join("asking/projects/p/asking.jsonl");
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    std::fs::write(&log, format!("{line}\n")).unwrap();
+    let read = env.run(&["ingest", "--root", log.to_str().unwrap()]);
+    assert_eq!(read.code, Some(0), "{}", read.shown());
+    let mut agent = Agent::start(&env, &folder, INLINE);
+    for query in [
+        "threshold",
+        "search the memory for the threshold",
+        "error in the file",
+    ] {
+        let found = agent.call("memory_search", &json!({ "query": query }));
+        let tokens = memory::tokens::estimate(&found.to_string());
+        assert!(tokens <= memory::Tokens(400), "{query}: {tokens:?}");
+        assert!(!found["hits"].as_array().unwrap().is_empty(), "{query}");
+        assert!(
+            !found["text"].as_str().unwrap().contains("just now"),
+            "{found}"
+        );
+    }
+    let facts = agent.call(
+        "memory_search",
+        &json!({ "query": "threshold", "type": "facts" }),
+    );
+    let types = facts["hits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| &hit["type"]);
+    assert!(types.into_iter().all(|kind| kind == "fact"), "{facts}");
+    let tagged = agent.call(
+        "memory_search",
+        &json!({ "query": "threshold", "tag": "none" }),
+    );
+    assert_eq!(tagged["hits"], json!([]));
+    agent.leave();
+}
+
+#[test]
 fn what_was_said_comes_before_tool_output() {
     let env = TestEnv::with_samples();
     let mut agent = Agent::start(&env, &folder(&env), INLINE);
@@ -290,7 +337,7 @@ fn what_an_agent_remembers_is_its_own_word_and_found_again() {
     );
     let text = found["text"].as_str().unwrap();
     assert!(
-        text.contains("an agent noted") && text.contains("bluebird"),
+        text.contains("note of an agent") && text.contains("bluebird"),
         "{text}"
     );
     assert!(!text.contains(&token), "{text}");

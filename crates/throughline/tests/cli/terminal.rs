@@ -8,31 +8,41 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::process::{Child, Stdio};
 
+use insta::assert_snapshot;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+use unicode_width::UnicodeWidthStr;
 
-use crate::env::{CommandOutput, TestEnv, samples};
+use crate::env::{TestEnv, samples};
 
 const SMALL: (u16, u16) = (80, 24);
 const LARGE: (u16, u16) = (200, 50);
+const COLOURS: (&str, &str) = ("TERM", "xterm-256color");
 
-/// A command line, and whether its output in a terminal has the same lines as in a pipe.
-struct Case {
-    line: &'static str,
-    has_same_lines: bool,
-}
-
-/// Commands that print the same lines in a terminal as in a pipe, apart from colors.
-const SAME_LINES: &[&str] = &[
+/// Every command, with one of its common uses or more.
+const COMMANDS: &[&str] = &[
     "search threshold",
     "search nosuchword",
+    "search threshold --answers --explain",
     "sessions",
     "sessions --gone",
+    "sessions --sort tokens --here",
     "show 4c5420d7",
+    "show 4c5420d7 --grep threshold",
+    "show 4c5420d7 --prompts",
+    "show 4c5420d7 --from 18:33:11",
+    "name 4c5420d7 A_name",
+    "star 4c5420d7",
+    "tag 4c5420d7 a_tag",
+    "archive 4c5420d7",
+    "archive 4c5420d7 --off",
     "digest 4c5420d7",
-    "resume 4c5420d7",
+    "digest --since 7d",
+    "handoff 4c5420d7 --to codex --print",
+    "restore-log 4c5420d7",
+    "man man1",
     "blame inventory.py",
     "how pytest",
     "fix AssertionError",
@@ -44,7 +54,7 @@ const SAME_LINES: &[&str] = &[
     "summary 4c5420d7",
     "summarize 4c5420d7 --embedded --dry-run",
     "usage --by model",
-    "compact 4c5420d7",
+    "usage --by session",
     "retain --dry-run",
     "unpin nosuchid",
     "import nosuchfile",
@@ -55,36 +65,48 @@ const SAME_LINES: &[&str] = &[
     "key",
     "config",
     "config --default",
-    "completions bash",
+    "detect",
+    "curate",
+    "distribute",
+    "measure",
+    "events",
+    "stats",
+    "checkpoint 4c5420d7",
+    "web --print",
+    "serve --stop",
     "forget --list",
     "--version",
+    "up --sample",
+    "ingest",
+    "install --dry-run",
+    "uninstall",
+    "doctor",
+    "forget --query threshold",
+    "backup memory.backup",
+    "redact",
+    "mcp",
+    "hook",
+    "watch",
+    "--help",
+    "nosuchcommand",
+    "prefer Use_tabs",
+    "remember The_port_is_8123",
+    "pin The_port_is_8123",
 ];
 
-/// Commands that show progress, ask a question or name temporary files in a terminal.
-const OTHER_LINES: &[&str] = &[
-    "up --sample", "ingest", "install --dry-run", "uninstall", "doctor",
-    "forget --query threshold", "export", "backup memory.backup", "redact", "mcp", "hook", "watch",
-    // The help of commands is wrapped at the width of the terminal.
-    "--help", "nosuchcommand",
-    // The id of a fact depends on its workspace, which differs between the homes.
-    "prefer Use_tabs", "remember The_port_is_8123", "pin The_port_is_8123",
+/// Commands whose output is for programs or screen readers, and is not laid out.
+const FOR_PROGRAMS: &[&str] = &[
+    "completions bash", "compact 4c5420d7", "export", "resume 4c5420d7", "shell bash",
+    "shell zsh --key t", "snapshot 4c5420d7", "ui --plain",
 ];
-
-fn cases() -> impl Iterator<Item = Case> {
-    let same = SAME_LINES.iter().map(|line| (line, true));
-    let other = OTHER_LINES.iter().map(|line| (line, false));
-    same.chain(other).map(|(line, has_same_lines)| Case {
-        line,
-        has_same_lines,
-    })
-}
 
 #[test]
 fn every_command_has_a_case() {
     let help = TestEnv::new().run(&["--help"]).stdout;
     let lines = help.lines().take_while(|line| *line != "Options:");
     let entries = lines.filter_map(|line| line.strip_prefix("  ")?.split_once("  "));
-    let tested: BTreeSet<_> = cases().map(|case| case.line.split(' ').next()).collect();
+    let lines = COMMANDS.iter().chain(FOR_PROGRAMS);
+    let tested: BTreeSet<_> = lines.map(|line| line.split(' ').next()).collect();
     let mut count = 0;
     for name in entries.flat_map(|(names, _)| names.split(", ")) {
         assert!(tested.contains(&Some(name)), "no terminal test runs {name}");
@@ -107,36 +129,81 @@ fn every_command_is_clean_in_a_large_terminal() {
 fn a_terminal_without_colours_gets_none() {
     let env = TestEnv::with_samples();
     let arguments = ["search", "threshold"];
-    let coloured = run_in_terminal(&env, &arguments, SMALL, "xterm-256color");
+    let coloured = run_in_terminal(&env, &arguments, SMALL, COLOURS);
     assert!(coloured.contains('\x1b'), "{coloured}");
-    let plain = run_in_terminal(&env, &arguments, SMALL, "dumb");
-    assert!(!plain.contains('\x1b'), "{plain}");
-}
-
-/// Runs all cases in one home with a terminal, and in a second one with pipes: both homes pass
-/// through the same states.
-fn check_all(size: (u16, u16)) {
-    let (seen, piped) = (TestEnv::with_samples(), TestEnv::with_samples());
-    for case in cases() {
-        let arguments: Vec<_> = case.line.split(' ').collect();
-        let shown = run_in_terminal(&seen, &arguments, size, "xterm-256color");
-        for foreign in ["tracing", "crate feature", "panicked", "RUST_BACKTRACE"] {
-            assert!(!shown.contains(foreign), "{}: {shown}", case.line);
-        }
-        if case.has_same_lines {
-            let shown = seen.mask_paths(without_colours(&shown).as_bytes());
-            check_lines(&shown, &piped.run(&arguments), case.line);
+    let never = ["search", "threshold", "--color", "never"];
+    assert!(!run_in_terminal(&env, &never, SMALL, COLOURS).contains('\x1b'));
+    let always = ["search", "threshold", "--color", "always"];
+    assert!(env.run(&always).stdout.contains('\x1b'));
+    // The other commands show progress bars.
+    let is_plain = |line: &&&str| !matches!(**line, "up --sample" | "ingest" | "watch");
+    for line in COMMANDS.iter().filter(is_plain) {
+        let arguments: Vec<_> = line.split(' ').collect();
+        for setting in [("TERM", "dumb"), ("NO_COLOR", "1")] {
+            let shown = run_in_terminal(&env, &arguments, SMALL, setting);
+            assert!(
+                !shown.contains('\x1b'),
+                "{line} with {setting:?}: {shown:?}"
+            );
         }
     }
 }
 
+#[test]
+fn long_output_goes_through_the_pager() {
+    let env = TestEnv::with_samples();
+    let pager = ("PAGER", "echo PAGED; cat; echo END");
+    let run = |arguments: &[&str]| run_in_terminal(&env, arguments, SMALL, pager);
+    let long = run(&["show", "4c5420d7"]);
+    assert!(
+        long.starts_with("PAGED\n") && long.ends_with("END\n"),
+        "{long}"
+    );
+    assert!(long.contains("Never hard-code it again."), "{long}");
+    assert!(!run(&["show", "4c5420d7", "--no-pager"]).contains("PAGED"));
+    assert!(!run(&["sessions"]).contains("PAGED"));
+    assert!(!run(&["show", "4c5420d7", "--json"]).contains("PAGED"));
+    // A pager that the user leaves at once is no error.
+    let left = run_in_terminal(&env, &["show", "4c5420d7"], SMALL, ("PAGER", "true"));
+    assert_eq!(left, "");
+}
+
+#[test]
+fn lists_fit_a_small_terminal() {
+    let env = TestEnv::with_samples();
+    let run = |arguments: &[&str]| run_in_terminal(&env, arguments, SMALL, ("NO_COLOR", "1"));
+    assert_snapshot!("terminal_sessions", run(&["sessions"]));
+    assert_snapshot!("terminal_search", run(&["search", "threshold", "-n", "3"]));
+    assert_snapshot!(
+        "terminal_usage",
+        run(&["usage", "--by", "session", "-n", "3"])
+    );
+}
+
+/// Runs all commands in a terminal, one after the other in one home.
+fn check_all(size: (u16, u16)) {
+    let env = TestEnv::with_samples();
+    for line in COMMANDS.iter().chain(FOR_PROGRAMS) {
+        let arguments: Vec<_> = line.split(' ').collect();
+        let shown = run_in_terminal(&env, &arguments, size, COLOURS);
+        for foreign in ["tracing", "crate feature", "panicked", "RUST_BACKTRACE"] {
+            assert!(!shown.contains(foreign), "{line}: {shown}");
+        }
+        if COMMANDS.contains(line) {
+            check_rows(line, &without_colours(&shown), size.0.into());
+        }
+    }
+}
+
+/// Fails if a row is wider than the terminal, unless it is one word, such as a path.
 #[track_caller]
-fn check_lines(shown: &str, piped: &CommandOutput, command: &str) {
-    let known: BTreeSet<_> = piped.stdout.lines().chain(piped.stderr.lines()).collect();
-    for line in shown.lines() {
+fn check_rows(command: &str, shown: &str, columns: usize) {
+    for row in shown.split(['\n', '\r']).map(str::trim_end) {
+        let is_one_word = !row.trim().contains(' ');
         assert!(
-            known.contains(line),
-            "`{command}` prints {line:?} in a terminal alone; in a pipe:\n{known:#?}",
+            row.width() <= columns || is_one_word,
+            "`{command}` prints {} columns: {row:?}",
+            row.width()
         );
     }
 }
@@ -147,7 +214,7 @@ fn run_in_terminal(
     env: &TestEnv,
     arguments: &[&str],
     (columns, rows): (u16, u16),
-    term: &str,
+    setting: (&str, &str),
 ) -> String {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
@@ -168,7 +235,9 @@ fn run_in_terminal(
     let mut command = env.command(arguments);
     command
         .current_dir(env.home())
-        .env("TERM", term)
+        .env("TERM", "xterm-256color")
+        .env("PAGER", "cat")
+        .env(setting.0, setting.1)
         .stdin(Stdio::from(side.try_clone().unwrap()))
         .stdout(Stdio::from(side.try_clone().unwrap()))
         .stderr(Stdio::from(side));
@@ -205,16 +274,13 @@ fn read_until_closed(master: &mut File, child: &mut Child, is_endless: bool) -> 
     String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
 }
 
-/// Removes color codes, and no other control sequences.
+/// Removes color codes and the other control sequences of progress bars.
 fn without_colours(text: &str) -> String {
     let mut parts = text.split("\x1b[");
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let end = part.find(|c: char| !c.is_ascii_digit() && c != ';');
-        match end.map(|end| part.split_at(end)) {
-            Some((_, rest)) if rest.starts_with('m') => plain.push_str(&rest[1..]),
-            _ => plain.push_str(part),
-        }
+        let end = part.find(|c: char| c.is_ascii_alphabetic());
+        plain.push_str(end.map_or(part, |end| &part[end + 1..]));
     }
     plain
 }

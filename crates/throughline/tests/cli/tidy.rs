@@ -17,14 +17,18 @@ const EDGES: &[(&str, &[&str])] = &[
     ("distill", &["memory", "redact", "store"]),
     (
         "serve",
-        &["capture", "distill", "memory", "recall", "redact", "store"],
+        &[
+            "capture", "distill", "learn", "memory", "recall", "redact", "store", "web",
+        ],
     ),
     (
         "throughline",
         &[
-            "capture", "distill", "memory", "recall", "redact", "serve", "store",
+            "capture", "distill", "learn", "memory", "recall", "redact", "serve", "store",
         ],
     ),
+    ("learn", &["memory", "store"]),
+    ("web", &[]),
     ("eval", &["memory", "recall", "store"]),
     ("testkit", &["memory", "store"]),
 ];

@@ -74,3 +74,27 @@ fn a_workspace_is_known_by_its_name() {
     let ran = env.run(&["context", "which port is it?", "--workspace", "pro"]);
     assert!(ran.stderr.contains("several workspaces"), "{}", ran.stderr);
 }
+
+#[test]
+fn aider_is_found_in_the_workspaces_of_other_agents() {
+    let env = TestEnv::new();
+    let project = env.home().join("src/orders");
+    std::fs::create_dir_all(&project).unwrap();
+    let log = env
+        .home()
+        .join(".claude/projects/-src-orders/5f1c0f3e.jsonl");
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    let prompt = serde_json::json!({
+        "type": "user", "uuid": "u1", "sessionId": "5f1c0f3e", "cwd": project,
+        "timestamp": "2026-11-16T08:00:00.000Z",
+        "message": {"role": "user", "content": "List the modules of the orders service."},
+    });
+    std::fs::write(log, format!("{prompt}\n")).unwrap();
+    env.run(&["ingest"]);
+    let history = "\n# aider chat started at 2026-11-16 08:30:00\n\n\
+        #### rename the flamingo handler  \n\nRenamed it.\n";
+    std::fs::write(project.join(".aider.chat.history.md"), history).unwrap();
+    env.run(&["ingest"]);
+    let found = env.run(&["search", "flamingo", "--agent", "aider"]);
+    assert_eq!(found.code, Some(0), "{}", found.shown());
+}

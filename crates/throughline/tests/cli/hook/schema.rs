@@ -82,7 +82,9 @@ fn specific(stdout: &str, event: &str, events: &[&str]) -> Option<String> {
         events.contains(&event),
         "{event} takes no context: {stdout}"
     );
-    assert_eq!(object.keys().collect::<Vec<_>>(), ["hookSpecificOutput"]);
+    check_notice(object.get("systemMessage"));
+    let others = object.keys().filter(|key| *key != "systemMessage");
+    assert_eq!(others.collect::<Vec<_>>(), ["hookSpecificOutput"]);
     let inner = object["hookSpecificOutput"].as_object().unwrap();
     assert_eq!(
         inner.keys().collect::<Vec<_>>(),
@@ -90,6 +92,14 @@ fn specific(stdout: &str, event: &str, events: &[&str]) -> Option<String> {
     );
     assert_eq!(inner["hookEventName"], event);
     Some(inner["additionalContext"].as_str().unwrap().to_owned())
+}
+
+/// The user is told how much was injected, in one short line.
+fn check_notice(notice: Option<&Value>) {
+    let Some(notice) = notice else { return };
+    let text = notice.as_str().unwrap();
+    assert!(text.starts_with("Throughline: ") && text.ends_with(" tokens)"));
+    assert!(text.len() < 80 && !text.contains('\n'), "{text}");
 }
 
 fn top(stdout: &str, key: &str, event: &str, events: &[&str]) -> Option<String> {
@@ -110,7 +120,9 @@ fn top(stdout: &str, key: &str, event: &str, events: &[&str]) -> Option<String> 
 
 fn shim(stdout: &str, event: &str) -> Option<String> {
     let object = object(stdout);
-    assert_eq!(object.keys().collect::<Vec<_>>(), ["context"]);
+    check_notice(object.get("notice"));
+    let others = object.keys().filter(|key| *key != "notice");
+    assert_eq!(others.collect::<Vec<_>>(), ["context"]);
     match &object["context"] {
         Value::Null => None,
         Value::String(text) => {

@@ -453,6 +453,27 @@ fn grok_gets_its_notes_with_the_next_result_of_a_tool_once() {
 }
 
 #[test]
+fn grok_gets_memory_with_the_first_result_of_a_tool_after_a_prompt() {
+    let env = TestEnv::new();
+    let kept = env.run(&["prefer", "answer in French", "--everywhere"]);
+    assert_eq!(kept.code, Some(0), "{}", kept.shown());
+    let log = Log {
+        agent: "grok",
+        ..Log::new(&env, "claude", "5f1c0f3e-0000-4000-8000-000000000024")
+    };
+    let prompt = log.event("UserPromptSubmit", &json!({"prompt": "what now?"}));
+    assert_eq!(
+        said(&env, "grok", &prompt),
+        None,
+        "Grok ignores this answer"
+    );
+    let tool = |call: &str| log.event("PostToolUse", &json!({"tool_use_id": call}));
+    let text = said(&env, "grok", &tool("c1")).unwrap();
+    assert!(text.contains("answer in French"), "{text}");
+    assert_eq!(said(&env, "grok", &tool("c2")), None);
+}
+
+#[test]
 fn a_subagent_of_copilot_gets_nothing() {
     let env = TestEnv::new();
     let kept = env.run(&["prefer", "answer in French", "--everywhere"]);

@@ -161,7 +161,14 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn read(mut stream: impl Read) -> Self {
+    /// Returns the value of a header.
+    pub fn header(&self, name: &str) -> Option<String> {
+        let mut headers = self.head.lines().filter_map(|line| line.split_once(": "));
+        let found = headers.find(|(found, _)| found.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.to_owned())
+    }
+
+    pub fn read(mut stream: impl Read) -> Self {
         let mut bytes = Vec::new();
         // A server that refuses may close before everything was sent.
         let _reset = stream.read_to_end(&mut bytes);

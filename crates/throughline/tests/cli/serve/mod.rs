@@ -1,9 +1,13 @@
 //! The daemon over real sockets.
 
 pub mod client;
+mod compaction;
+mod contract;
+mod examples;
 pub mod life;
 mod load;
 mod model;
 mod outside;
+mod page;
 mod routes;
 mod security;

@@ -1,6 +1,7 @@
 //! The daemon with a model on loopback that follows a script.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use testkit::model_server::{Act, ModelServer};
@@ -31,6 +32,41 @@ fn the_configured_model_renews_summaries_as_logs_grow() {
         own["calls"].as_array().unwrap().len() == 2
     });
     assert_eq!(daemon.get("/health")["status"], "ok");
+}
+
+#[test]
+fn a_request_has_the_model_renew_the_summary_and_state_facts() {
+    let env = TestEnv::new();
+    let post = |daemon: &Daemon, kind: &str, content: &str| {
+        let record = json!({
+            "type": kind, "content": content, "session_id": format!("claude:{SESSION}"),
+            "workspace": "/work/shop",
+        });
+        daemon.post("/memory/record", &record);
+    };
+    let summarize = format!("/memory/summarize?session_id={SESSION}");
+    let daemon = Daemon::start(&env);
+    post(&daemon, "prompt", "Sort the shelves.");
+    let first = daemon.ask("POST", &summarize, None).json();
+    assert_eq!(first["summary"]["method"], "embedded", "{first}");
+    post(&daemon, "assistant", "They are sorted.");
+    drop(daemon);
+    let path = PathBuf::from(first["summary"]["path"].as_str().unwrap());
+    let words = "The shelves feed the index.";
+    let fact = r#"[{"text": "Shelves are sorted by name in the shop.", "tags": ["shelves"]}]"#;
+    let acts = vec![edit(&path, words), Act::Say("done"), Act::Say(fact)];
+    let server = ModelServer::start(acts);
+    configure(&env, &server, "");
+    let daemon = Daemon::start_with_key(&env);
+    let asked = daemon.ask("POST", &summarize, None);
+    let done = asked.json();
+    assert_eq!(done["summary"]["method"], "model", "{done}");
+    assert!(done["summary"]["content"].as_str().unwrap().contains(words));
+    let facts = done["facts"].as_array().unwrap().iter();
+    let by_model: Vec<_> = facts.filter(|fact| fact["trust"] == "model").collect();
+    assert_eq!(by_model[0]["tags"], json!(["shelves"]), "{done}");
+    assert_eq!(by_model[0]["session_id"], format!("claude:{SESSION}"));
+    assert_eq!(done["model_note"], Value::Null);
 }
 
 #[test]
@@ -71,7 +107,8 @@ fn the_model_gives_the_account_of_a_compaction_unless_it_is_not_to_be_asked() {
     configure(
         &env,
         &server,
-        "[summary]\nenabled = false\n[facts]\nby_model = false\n",
+        "[summary]\nenabled = false\n[facts]\nby_model = false\n\
+         [compaction]\nmin_tokens = 50\nmin_messages = 1\n",
     );
     assert_eq!(env.run(&["ingest"]).code, Some(0));
     let daemon = Daemon::start_with_key(&env);

@@ -5,6 +5,11 @@ use serde_json::{Value, json};
 use super::client::Daemon;
 use crate::env::TestEnv;
 
+/// Encodes a word for a URL.
+fn encode(word: &str) -> String {
+    word.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
 fn record(text: &str) -> Value {
     json!({
         "session_id": "claude:given-1", "type": "prompt", "content": text,
@@ -34,9 +39,12 @@ fn a_record_is_given_found_read_pinned_and_forgotten() {
         (&read["trust"], &read["type"]),
         (&json!("user"), &json!("prompt"))
     );
-    let found = daemon.get("/memory/search?q=wombat+cache&k=5&type=prompt&workspace=widgets");
+    let search = "/memory/search?q=wombat+cache&k=5&type=prompt&workspace=widgets";
+    let found = daemon.get(search);
     assert_eq!(found["hits"][0]["id"], id);
-    assert!(found["hits"][0]["why"].is_array());
+    assert!(found["hits"][0]["details"].is_null());
+    let explained = daemon.get(&format!("{search}&explain=true"));
+    assert!(explained["hits"][0]["details"]["why"].is_array());
     let none = daemon.get("/memory/search?q=wombat&since=2026-11-16");
     assert_eq!(none["hits"], json!([]));
     let of_session = daemon.get("/memory/search?q=wombat&session_id=claude:given-1");
@@ -44,9 +52,9 @@ fn a_record_is_given_found_read_pinned_and_forgotten() {
 
     let pinned = daemon.post("/memory/pin", &json!({ "id": id }));
     let fact = pinned["id"].as_str().unwrap();
-    assert_eq!(daemon.get("/memory/facts")[0]["pinned"], true);
+    assert_eq!(daemon.get("/memory/facts")["facts"][0]["pinned"], true);
     daemon.post("/memory/pin", &json!({ "id": fact, "pinned": false }));
-    assert_eq!(daemon.get("/memory/facts")[0]["pinned"], false);
+    assert_eq!(daemon.get("/memory/facts")["facts"][0]["pinned"], false);
 
     let path = format!("/memory/record/{id}");
     let gone = daemon.ask("DELETE", &path, None);
@@ -54,7 +62,7 @@ fn a_record_is_given_found_read_pinned_and_forgotten() {
     assert_eq!(gone.json()["traces_cleared"], true);
     assert_eq!(daemon.ask("GET", &path, None).status, 404);
     assert_eq!(daemon.get("/memory/search?q=wombat")["hits"], json!([]));
-    assert_eq!(daemon.get("/memory/facts"), json!([]));
+    assert_eq!(daemon.get("/memory/facts")["facts"], json!([]));
     let back = daemon.post(
         "/memory/record",
         &record("The wombat cache is cleared at noon"),
@@ -110,6 +118,89 @@ fn sessions_are_listed_read_and_paged() {
 }
 
 #[test]
+fn sessions_are_filtered_and_paged_by_a_cursor() {
+    let env = TestEnv::with_samples();
+    let daemon = Daemon::start(&env);
+    let all = daemon.get("/sessions?all=true");
+    let all = all.as_array().unwrap();
+    let (mut path, mut ids) = ("/sessions?all=true&limit=2".to_owned(), Vec::new());
+    loop {
+        let page = daemon.ask("GET", &path, None);
+        assert_eq!(page.header("x-total-count"), Some(all.len().to_string()));
+        ids.extend(page.json().as_array().unwrap().clone());
+        let Some(link) = page.header("link") else {
+            break;
+        };
+        path = link.split(['<', '>']).nth(1).unwrap().to_owned();
+    }
+    assert_eq!(&ids, all);
+    for (name, field) in [
+        ("agent", "agent"),
+        ("branch", "branch"),
+        ("outcome", "outcome"),
+    ] {
+        let value = all[0][field].as_str().unwrap();
+        let expected = all.iter().filter(|session| session[field] == value).count();
+        let found = daemon.get(&format!("/sessions?all=true&{name}={value}"));
+        assert_eq!(found.as_array().unwrap().len(), expected, "{name}={value}");
+    }
+    for wrong in [
+        "agent=nobody", "kind=odd", "outcome=odd", "cursor=odd", "until=odd",
+    ] {
+        let answer = daemon.ask("GET", &format!("/sessions?{wrong}"), None);
+        assert_eq!(answer.status, 400, "{wrong}");
+    }
+}
+
+#[test]
+fn a_record_opens_in_its_place() {
+    let env = TestEnv::with_samples();
+    let daemon = Daemon::start(&env);
+    let listed = daemon.get("/sessions?limit=1");
+    let id = listed[0]["id"].as_str().unwrap();
+    let all = daemon.get(&format!("/sessions/{id}/timeline?limit=500"));
+    let records = all["records"].as_array().unwrap();
+    assert!(records.len() > 4, "{all}");
+    let middle = records.len() / 2;
+    let record = records[middle]["id"].as_str().unwrap();
+    let around = daemon.get(&format!("/sessions/{id}/timeline?around={record}&limit=3"));
+    assert_eq!(around["records"][1], records[middle]);
+    assert_eq!(around["records"][1]["n"], middle);
+    let end = daemon.get(&format!("/sessions/{id}/timeline?from=-2"));
+    assert_eq!(
+        end["records"].as_array().unwrap(),
+        &records[records.len() - 2..]
+    );
+    let cut = daemon.get(&format!("/sessions/{id}/timeline?cut=5"));
+    assert_eq!(cut["records"][0]["content"].as_str().unwrap().len(), 5);
+    assert_eq!(cut["records"][0]["bytes"], records[0]["bytes"]);
+    let calls = |kind: &str| -> Vec<&Value> {
+        let of_kind = records.iter().filter(|record| record["type"] == kind);
+        of_kind.map(|record| &record["call"]).collect()
+    };
+    assert!(
+        calls("tool_result")
+            .iter()
+            .all(|call| calls("tool_use").contains(call))
+    );
+    let outline = daemon.get(&format!("/sessions/{id}/outline"));
+    for (at, record) in records.iter().enumerate() {
+        assert_eq!(outline["kind"][at], record["type"]);
+        assert_eq!(outline["bytes"][at], record["bytes"]);
+    }
+    let word = records[middle]["content"].as_str().unwrap();
+    let word = word.split_whitespace().next().unwrap().to_uppercase();
+    let found = daemon.get(&format!("/sessions/{id}/find?q={}", encode(&word)));
+    assert!(
+        found["matches"]
+            .as_array()
+            .unwrap()
+            .contains(&json!(middle)),
+        "{found}"
+    );
+}
+
+#[test]
 fn a_session_is_summarized_and_compacted() {
     let env = TestEnv::with_samples();
     let daemon = Daemon::start(&env);
@@ -118,11 +209,12 @@ fn a_session_is_summarized_and_compacted() {
     let path = format!("/memory/summarize?session_id={id}");
     let done = daemon.ask("POST", &path, None);
     assert_eq!(done.status, 200, "{}", done.body);
-    assert_eq!(done.json()["version"], 1);
+    assert_eq!(done.json()["summary"]["version"], 1);
     assert_eq!(
         daemon.get(&format!("/sessions/{id}"))["summary"],
-        done.json()["text"]
+        done.json()["summary"]["content"]
     );
+    assert!(done.json()["facts"].is_array());
     let compacted = daemon.post("/compact", &json!({ "session_id": id }));
     let event = compacted["event"].as_str().unwrap();
     assert!(event.starts_with("compaction."), "{compacted}");
@@ -154,9 +246,16 @@ fn a_fact_is_remembered_and_reaches_a_prompt() {
         json!({ "text": "Use pnpm for installs", "folder": "/code/widgets", "kind": "decision" });
     let kept = daemon.post("/memory/remember", &fact);
     assert_eq!(daemon.post("/memory/remember", &fact)["repeated"], true);
-    let prompt =
-        json!({ "prompt": "How do we run installs with pnpm here?", "folder": "/code/widgets" });
+    let prompt = json!({
+        "prompt": "How do we run installs with pnpm here?", "folder": "/code/widgets",
+        "session_id": "claude:s1",
+    });
+    let mut dry = prompt.clone();
+    dry["dry_run"] = json!(true);
+    let preview = daemon.post("/memory/context", &dry);
+    // Nothing is shown twice to a session, so what a dry run recorded would now be missing.
     let context = daemon.post("/memory/context", &prompt);
+    assert_eq!(preview["text"], context["text"]);
     assert_eq!(context["items"], json!([kept["id"]]), "{context}");
     assert!(
         context["text"]
@@ -326,8 +425,8 @@ fn problems_say_what_is_wrong_in_one_form() {
         400,
         "session_id",
     );
-    let unknown = json!({ "session_id": "nobody", "type": "prompt", "content": "x" });
-    check("POST", "/memory/record", Some(unknown), 400, "AGENT:ID");
+    let no_uuid = json!({ "id": "7", "session_id": "s", "type": "prompt", "content": "x" });
+    check("POST", "/memory/record", Some(no_uuid), 400, "not a UUID");
     check("GET", "/nothing", None, 404, "openapi.json");
     let answer = check("PUT", "/memory/record", Some(json!({})), 405, "method");
     assert!(answer.head.contains("allow: post"), "{}", answer.head);

@@ -1,0 +1,106 @@
+//! The web page in a real browser.
+
+#![expect(clippy::disallowed_methods, reason = "runs Node and a browser")]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::client::Daemon;
+use crate::env::TestEnv;
+
+fn tools() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tools/web")
+}
+
+/// Says whether Node and the packages of the page's tests are here; notes a skipped test if not.
+fn has_node() -> bool {
+    let is_ready = tools().join("node_modules").exists();
+    if !is_ready {
+        testkit::skip::skip(
+            "node",
+            "tools/web has no node_modules; ./test installs them",
+        );
+    }
+    is_ready
+}
+
+/// Runs a program, and fails with what it printed if it fails.
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}\n{errors}");
+    printed
+}
+
+/// A transcript that tries to become markup, to load something from elsewhere, and to reorder text.
+const ATTACK: &str = "zzattack <script>window.attacked=1</script>\
+    <img src=x onerror=window.attacked=2> [x](javascript:window.attacked=3) \
+    ![i](http://evil.test/a.png) \u{202e}txt.exe\u{200b}";
+
+#[test]
+fn every_screen_works_with_the_keyboard_and_shows_no_markup_of_a_transcript() {
+    let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".to_owned());
+    if !PathBuf::from(&chromium).exists() {
+        return testkit::skip::skip("chromium", "it is not installed; ./test installs it");
+    }
+    if !has_node() {
+        return;
+    }
+    let env = TestEnv::with_samples();
+    let daemon = Daemon::start(&env);
+    let long = "zzlong ".to_owned() + &"x".repeat(1 << 20);
+    for (n, text) in [ATTACK, &long].into_iter().enumerate() {
+        daemon.post(
+            "/memory/record",
+            &json!({
+                "session_id": "claude:attack-1", "type": "assistant", "content": text,
+                "workspace": "/home/dev/proj", "ts": 1_763_370_000_000_u64 + n as u64,
+            }),
+        );
+    }
+    let pictures = std::env::var("THROUGHLINE_PICTURES").unwrap_or_else(|_| "-".to_owned());
+    let url = env.run(&["web", "--print"]).stdout;
+    let mut journeys = Command::new("node");
+    journeys
+        .current_dir(tools())
+        .env("CHROMIUM", chromium)
+        .args(["journeys.mjs", url.trim(), &pictures]);
+    let printed = run(&mut journeys);
+    assert!(printed.lines().count() >= 10, "{printed}");
+}
+
+/// The committed files are what the sources make, and the sources agree with the routes.
+#[test]
+fn the_embedded_page_is_built_from_its_sources() {
+    if !has_node() {
+        return;
+    }
+    let env = TestEnv::new();
+    let daemon = Daemon::start(&env);
+    let folder = tempfile::tempdir().unwrap();
+    let description = folder.path().join("openapi.json");
+    std::fs::write(&description, daemon.get("/openapi.json").to_string()).unwrap();
+    let ui = tools().join("../../crates/throughline-web/ui");
+    let types = folder.path().join("wire.d.ts");
+    let mut generate = Command::new(tools().join("node_modules/.bin/openapi-typescript"));
+    run(generate.arg(&description).arg("--output").arg(&types));
+    let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+    assert_eq!(
+        read(types),
+        read(ui.join("wire.d.ts")),
+        "run tools/web/build --types and commit wire.d.ts"
+    );
+    let dist = folder.path().join("dist");
+    run(Command::new(tools().join("build")).env("DIST", &dist));
+    for name in ["app.js", "app.css", "index.html", "icon.svg"] {
+        let built = std::fs::read(dist.join(name)).unwrap();
+        let committed = std::fs::read(ui.join("../dist").join(name)).unwrap();
+        assert!(
+            built == committed,
+            "{name}: run tools/web/build and commit dist/"
+        );
+    }
+}

@@ -1,0 +1,261 @@
+//! The interactive UI in a real terminal, tmux: what a person sees, and what is left behind.
+
+#![expect(clippy::disallowed_methods, reason = "tests start tmux")]
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use testkit::skip::skip;
+
+use crate::env::{TestEnv, samples};
+
+/// How long a screen may take. The tests fail after it, and never wait for it otherwise.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A tmux server of its own with one window, in which bash runs.
+struct Tmux {
+    env: TestEnv,
+    socket: PathBuf,
+}
+
+impl Tmux {
+    /// Starts bash in a window, or returns `None` where there is no tmux.
+    fn start() -> Option<Self> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            skip("tmux", "tmux is not installed");
+            return None;
+        }
+        let env = TestEnv::new();
+        let project = env.home().join("proj");
+        let log = env.home().join(".claude/projects/proj");
+        let bin = env.home().join("bin");
+        for folder in [&project, &log, &bin] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let from = samples().join("claude/projects/-home-dev-proj");
+        for entry in std::fs::read_dir(from).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|end| end == "jsonl") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let folder = project.display().to_string();
+                let text = text.replace("/home/dev/proj", &folder);
+                std::fs::write(log.join(path.file_name().unwrap()), text).unwrap();
+            }
+        }
+        let agent = "#!/bin/sh\necho \"agent got $* in $(basename \"$PWD\")\"\n";
+        write_program(&bin.join("claude"), agent);
+        let program = env.command(&[]).get_program().to_owned();
+        std::os::unix::fs::symlink(program, bin.join("throughline")).unwrap();
+        let ingested = env.run(&["ingest"]);
+        assert_eq!(ingested.code, Some(0), "{}", ingested.shown());
+        let socket = env.home().join("tmux");
+        let tmux = Self { env, socket };
+        let path = format!("{}:/usr/bin:/bin", bin.display());
+        let command = format!(
+            "env -i HOME='{home}' PATH='{path}' TERM=screen THROUGHLINE_HOME='{home}/memory' \
+             THROUGHLINE_NOW=2026-11-16T09:00:00Z TZ=UTC PS1='ready> ' LANG=C.UTF-8 \
+             bash --norc --noprofile",
+            home = tmux.env.home().display(),
+        );
+        tmux.run(&[
+            "-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", &command,
+        ]);
+        tmux.wait_for("ready>");
+        Some(tmux)
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("tmux");
+        command
+            .arg("-S")
+            .arg(&self.socket)
+            .args(arguments)
+            .env("LC_ALL", "C.UTF-8");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Presses keys by their names in tmux.
+    fn press(&self, keys: &[&str]) {
+        self.run(&[&["send-keys"], keys].concat());
+    }
+
+    fn type_text(&self, text: &str) {
+        self.run(&["send-keys", "-l", text]);
+    }
+
+    fn screen(&self) -> String {
+        self.run(&["capture-pane", "-p"])
+    }
+
+    /// Waits until the screen contains a text, and returns it.
+    #[track_caller]
+    fn wait_for(&self, text: &str) -> String {
+        self.wait_until(text, |screen| screen.contains(text))
+    }
+
+    #[track_caller]
+    fn wait_until(&self, what: &str, is_reached: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
+        loop {
+            let screen = self.screen();
+            if is_reached(&screen) {
+                return screen;
+            }
+            assert!(
+                start.elapsed() < PATIENCE,
+                "no {what:?} on the screen:\n{screen}"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Checks that the shell has the terminal as it was: echo on, the usual screen, a cursor.
+    #[track_caller]
+    fn check_sane(&self) {
+        self.press(&["C-u"]);
+        self.type_text("stty -a | grep -c ' icanon.* echo '");
+        self.press(&["Enter"]);
+        let screen = self.wait_until("an answer of stty", |screen| {
+            screen.lines().any(|line| line == "1" || line == "0")
+        });
+        assert!(screen.lines().any(|line| line == "1"), "{screen}");
+        let flags = "#{alternate_on} #{cursor_flag} #{mouse_any_flag}";
+        assert_eq!(self.run(&["display-message", "-p", flags]).trim(), "0 1 0");
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(&self.socket).arg("kill-server");
+        command.output().ok();
+    }
+}
+
+fn write_program(path: &std::path::Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_session_is_found_read_and_resumed() {
+    let Some(tmux) = Tmux::start() else {
+        return;
+    };
+    tmux.type_text("throughline");
+    tmux.press(&["Enter"]);
+    tmux.wait_for("1 search");
+    tmux.type_text("reorder thresho");
+    let screen = tmux.wait_for("hit");
+    assert!(
+        screen.contains("│"),
+        "a preview stands beside the list:\n{screen}"
+    );
+    tmux.press(&["Enter"]);
+    tmux.wait_for("· all");
+    tmux.press(&["Escape"]);
+    tmux.wait_for("reorder thresho");
+    tmux.press(&["C-r"]);
+    let screen = tmux.wait_for("agent got --resume");
+    assert!(screen.contains("in proj"), "{screen}");
+    tmux.check_sane();
+}
+
+#[test]
+fn the_screen_follows_its_size_and_survives_a_stop() {
+    let Some(tmux) = Tmux::start() else {
+        return;
+    };
+    tmux.type_text("throughline ui threshold");
+    tmux.press(&["Enter"]);
+    tmux.wait_for("hit");
+    tmux.run(&["resize-window", "-x", "60", "-y", "14"]);
+    // The screen is empty for a moment while it is drawn anew.
+    tmux.wait_until("a list alone", |screen| {
+        screen.contains("threshold") && !screen.contains('│')
+    });
+    tmux.run(&["resize-window", "-x", "120", "-y", "40"]);
+    tmux.wait_for("│");
+    tmux.press(&["C-z"]);
+    tmux.wait_for("Stopped");
+    tmux.check_sane();
+    tmux.type_text("fg");
+    tmux.press(&["Enter"]);
+    tmux.wait_for("1 search");
+    tmux.press(&["C-c"]);
+    tmux.wait_until("the prompt", |screen| screen.trim_end().ends_with("ready>"));
+    tmux.check_sane();
+}
+
+#[test]
+fn a_killed_ui_gives_the_terminal_back() {
+    let Some(tmux) = Tmux::start() else {
+        return;
+    };
+    // The shell itself ends it, once it is on the screen.
+    tmux.type_text("throughline ui --mouse & pid=$!; fg");
+    tmux.press(&["Enter"]);
+    tmux.wait_for("1 search");
+    let tty = tmux.run(&["display-message", "-p", "#{pane_tty}"]);
+    let processes = Command::new("ps")
+        .args(["-t", tty.trim(), "-o", "pid=,comm="])
+        .output()
+        .unwrap();
+    let processes = String::from_utf8(processes.stdout).unwrap();
+    let line = processes
+        .lines()
+        .find(|line| line.contains("throughline"))
+        .unwrap();
+    let pid: i32 = line.split_whitespace().next().unwrap().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    tmux.wait_until("the prompt", |screen| screen.trim_end().ends_with("ready>"));
+    tmux.check_sane();
+}
+
+#[test]
+fn the_shell_widget_puts_the_command_on_the_command_line() {
+    let Some(tmux) = Tmux::start() else {
+        return;
+    };
+    tmux.type_text("eval \"$(throughline shell bash)\"; echo bound");
+    tmux.press(&["Enter"]);
+    tmux.wait_for("\nbound");
+    tmux.press(&["C-g"]);
+    tmux.wait_for("open");
+    tmux.type_text("threshold");
+    tmux.wait_for("hit");
+    tmux.press(&["Down", "C-r"]);
+    let screen = tmux.wait_for("&& claude --resume");
+    // The rows above the prompt are still there.
+    assert!(screen.contains("echo bound"), "{screen}");
+    tmux.press(&["C-c"]);
+    tmux.wait_until("the prompt", |screen| screen.trim_end().ends_with("ready>"));
+    tmux.check_sane();
+}
+
+#[test]
+fn without_a_terminal_the_ui_says_so_and_plain_answers_in_lines() {
+    let env = TestEnv::with_samples();
+    let refused = env.run(&["ui"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.shown());
+    assert!(
+        refused.stderr.contains("needs a terminal"),
+        "{}",
+        refused.stderr
+    );
+    let input = b"threshold\n1\nhere\nquit\n";
+    let plain = env.run_with(&["ui", "--plain"], input);
+    assert_eq!(plain.code, Some(0), "{}", plain.shown());
+    assert!(plain.stdout.contains("\n1. "), "{}", plain.stdout);
+    assert!(
+        plain.stdout.to_lowercase().contains("threshold"),
+        "{}",
+        plain.stdout
+    );
+    assert!(!plain.stdout.contains('\x1b'), "{}", plain.stdout);
+}
