@@ -5,6 +5,10 @@
 //! the `deserialize_with` functions below take any type, at the price of a second pass over the
 //! field. Fields that are large or change their type between versions stay a [`RawValue`] in the
 //! wire types and are read with [`parse`] or [`parse_or_default`] when they are needed.
+//!
+//! A wire type that borrows from its line states so once, with `bound(deserialize = "'de: 'a")`,
+//! instead of `borrow` on every field. A `Cow` is the exception: without `borrow` on the field, serde
+//! would copy its text.
 
 mod scalar;
 

@@ -75,16 +75,17 @@ impl Floor {
 
 #[derive(Deserialize)]
 #[expect(dead_code, reason = "parsed for the sake of parsing")]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Envelope<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Option<&'a str>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     timestamp: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     message: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     payload: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     params: Option<&'a RawValue>,
 }
 

@@ -11,7 +11,7 @@ use crate::json::Lenient;
 
 /// A block of any type; its `kind` says which of the other fields are used.
 #[derive(Debug, Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct ContentBlock<'a> {
     #[serde(rename = "type")]
     pub kind: Lenient<String>,
@@ -19,10 +19,8 @@ pub(crate) struct ContentBlock<'a> {
     pub thinking: Lenient<String>,
     pub id: Lenient<String>,
     pub name: Lenient<String>,
-    #[serde(borrow)]
     pub input: Option<&'a RawValue>,
     pub tool_use_id: Lenient<String>,
-    #[serde(borrow)]
     pub content: Option<&'a RawValue>,
     pub is_error: Lenient<bool>,
     pub source: Lenient<ImageSource>,
@@ -30,7 +28,6 @@ pub(crate) struct ContentBlock<'a> {
     #[serde(rename = "toolUseID")]
     pub amp_tool_use_id: Lenient<String>,
     /// Amp's own account of a tool's result.
-    #[serde(borrow)]
     pub run: Option<&'a RawValue>,
 }
 

@@ -16,14 +16,11 @@ use crate::time::{self, Time};
 use crate::{Source, tail};
 
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct ClaudeHistoryLine<'a> {
-    #[serde(borrow)]
     display: Text<'a>,
     timestamp: Time,
-    #[serde(borrow)]
     project: Text<'a>,
-    #[serde(borrow)]
     session_id: Text<'a>,
     pasted_contents: BTreeMap<String, serde_json::Value>,
 }

@@ -9,28 +9,24 @@ use serde_json::value::RawValue;
 use crate::json::{self, Flag, Number, Text};
 
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct ResultDetail<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     file_path: Text<'a>,
-    #[serde(borrow)]
     structured_patch: Option<&'a RawValue>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
     exit_code: Number,
     interrupted: Flag,
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Hunk<'a> {
     old_start: Number,
     old_lines: Number,
     new_start: Number,
     new_lines: Number,
-    #[serde(borrow)]
     lines: Vec<Text<'a>>,
 }
 

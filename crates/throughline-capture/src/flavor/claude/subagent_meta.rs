@@ -9,13 +9,10 @@ use crate::json::Text;
 use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct SubagentMeta<'a> {
-    #[serde(borrow)]
     agent_type: Text<'a>,
-    #[serde(borrow)]
     description: Text<'a>,
-    #[serde(borrow)]
     worktree_path: Text<'a>,
 }
 

@@ -8,15 +8,13 @@ use super::wire;
 use crate::json::{self, Number};
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct WireUsage<'a> {
     input_tokens: Number,
     output_tokens: Number,
     cache_creation_input_tokens: Number,
     cache_read_input_tokens: Number,
-    #[serde(borrow)]
     cache_creation: Option<&'a RawValue>,
-    #[serde(borrow)]
     output_tokens_details: Option<&'a RawValue>,
 }
 

@@ -13,83 +13,53 @@ use crate::time::Time;
 
 /// The fields of any record, in the conversation or around it.
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct Record<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: Text<'a>,
-    #[serde(borrow)]
     pub subtype: Text<'a>,
-    #[serde(borrow)]
     pub uuid: Text<'a>,
-    #[serde(borrow)]
     pub session_id: Text<'a>,
     pub timestamp: Time,
-    #[serde(borrow)]
     pub cwd: Text<'a>,
-    #[serde(borrow)]
     pub git_branch: Text<'a>,
-    #[serde(borrow)]
     pub version: Text<'a>,
-    #[serde(borrow)]
     pub entrypoint: Text<'a>,
-    #[serde(borrow)]
     pub agent_id: Text<'a>,
     pub is_sidechain: Flag,
     pub is_meta: Flag,
     pub is_compact_summary: Flag,
     pub is_api_error_message: Flag,
-    #[serde(borrow)]
     pub prompt_source: Text<'a>,
-    #[serde(borrow)]
     pub origin: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub request_id: Text<'a>,
     #[serde(rename = "costUSD")]
     pub cost_usd: Number,
-    #[serde(borrow)]
     pub message: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub tool_use_result: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub tool_denial_kind: Text<'a>,
-    #[serde(borrow)]
     pub attachment: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub compact_metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub error: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub level: Text<'a>,
-    #[serde(borrow)]
     pub api_refusal_explanation: Text<'a>,
     /// Used by system records and queue operations.
-    #[serde(borrow)]
     pub content: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub operation: Text<'a>,
-    #[serde(borrow)]
     pub summary: Text<'a>,
-    #[serde(borrow)]
     pub leaf_uuid: Text<'a>,
-    #[serde(borrow)]
     pub custom_title: Text<'a>,
-    #[serde(borrow)]
     pub ai_title: Text<'a>,
-    #[serde(borrow)]
     pub last_prompt: Text<'a>,
 }
 
 /// A request to the model API, or its response.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Message<'a> {
-    #[serde(borrow)]
     pub id: Text<'a>,
-    #[serde(borrow)]
     pub model: Text<'a>,
-    #[serde(borrow)]
     pub content: Content<'a>,
-    #[serde(borrow)]
     pub usage: Option<&'a RawValue>,
 }
 
@@ -107,46 +77,38 @@ impl Message<'_> {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Origin<'a> {
-    #[serde(borrow)]
     pub kind: Text<'a>,
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct Attachment<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: Text<'a>,
-    #[serde(borrow)]
     pub prompt: Content<'a>,
-    #[serde(borrow)]
     pub command_mode: Text<'a>,
-    #[serde(borrow)]
     pub origin: Option<&'a RawValue>,
     pub is_meta: Flag,
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct CompactMetadata<'a> {
-    #[serde(borrow)]
     pub trigger: Text<'a>,
     pub pre_tokens: Number,
 }
 
 /// An API error, which contains the error that caused it. Headers are not read.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Failure<'a> {
-    #[serde(borrow)]
     pub formatted: Text<'a>,
-    #[serde(borrow)]
     pub message: Text<'a>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: Text<'a>,
     pub status: Number,
-    #[serde(borrow)]
     pub error: Option<&'a RawValue>,
 }
 
@@ -156,36 +118,26 @@ pub(crate) struct Content<'a>(pub Vec<Block<'a>>);
 
 /// A block of any type; the type says which fields are used.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Block<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: Text<'a>,
-    #[serde(borrow)]
     pub text: Text<'a>,
-    #[serde(borrow)]
     pub thinking: Text<'a>,
-    #[serde(borrow)]
     pub id: Text<'a>,
-    #[serde(borrow)]
     pub name: Text<'a>,
     /// Used by a reference to a tool.
-    #[serde(borrow)]
     pub tool_name: Text<'a>,
-    #[serde(borrow)]
     pub input: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub tool_use_id: Text<'a>,
-    #[serde(borrow)]
     pub content: Content<'a>,
     pub is_error: Flag,
-    #[serde(borrow)]
     pub source: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Source<'a> {
-    #[serde(borrow)]
     pub media_type: Text<'a>,
     pub data: EncodedSize,
 }

@@ -8,11 +8,10 @@ use crate::time::Time;
 
 /// A model API message, with the fields that the programs add.
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct Message<'a> {
     pub id: Lenient<String>,
     pub role: Lenient<String>,
-    #[serde(borrow)]
     pub content: Option<&'a RawValue>,
     pub ts: Time,
     pub model_info: Lenient<ModelInfo>,
@@ -47,10 +46,9 @@ pub(crate) struct Metadata {
 
 /// A part of a tool's result: a text, or the outcome of one of several commands.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Answer<'a> {
     pub text: Lenient<String>,
-    #[serde(borrow)]
     pub result: Option<&'a RawValue>,
     pub error: Lenient<String>,
     pub success: Lenient<bool>,
@@ -58,11 +56,10 @@ pub(crate) struct Answer<'a> {
 
 /// `<id>.messages.json`.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Messages<'a> {
     #[serde(rename = "sessionId")]
     pub session: Lenient<String>,
-    #[serde(borrow)]
     pub messages: Lenient<Vec<Lenient<Message<'a>>>>,
 }
 

@@ -16,12 +16,10 @@ use crate::{Source, tail};
 const DEPTH_MAX: usize = 4;
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct CodexHistoryLine<'a> {
-    #[serde(borrow)]
     session_id: Text<'a>,
     ts: Time,
-    #[serde(borrow)]
     text: Text<'a>,
 }
 

@@ -104,8 +104,8 @@ const FAILED: &[&str] = &[
 
 /// The format of 2025: `{"output":…,"metadata":{"exit_code":…}}` in a string.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Shell<'a> {
-    #[serde(borrow)]
     output: Text<'a>,
     #[serde(default)]
     metadata: Option<ShellMetadata>,

@@ -129,18 +129,19 @@ struct CodexSessionOrigin {
 impl CodexSessionOrigin {
     fn parse(source: Option<&RawValue>) -> Self {
         #[derive(Deserialize)]
+        #[serde(bound(deserialize = "'de: 'a"))]
         struct Subagent<'a> {
-            #[serde(borrow)]
             subagent: &'a RawValue,
         }
         #[derive(Deserialize)]
+        #[serde(bound(deserialize = "'de: 'a"))]
         struct Spawned<'a> {
-            #[serde(borrow)]
             thread_spawn: Spawn<'a>,
         }
         #[derive(Deserialize)]
+        #[serde(bound(deserialize = "'de: 'a"))]
         struct Spawn<'a> {
-            #[serde(borrow, default)]
+            #[serde(default)]
             parent_thread_id: Text<'a>,
         }
         if let Some(by) = json::parse::<Subagent<'_>>(source) {

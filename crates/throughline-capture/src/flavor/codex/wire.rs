@@ -13,117 +13,123 @@ use crate::time::Time;
 
 /// A line: an envelope around a payload or, before September 2025, the bare item.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Line<'a> {
     #[serde(default)]
     pub timestamp: Time,
-    #[serde(borrow, default, rename = "type")]
+    #[serde(default, rename = "type")]
     pub kind: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub record_type: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub ordinal: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub payload: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub metadata: Option<&'a RawValue>,
 }
 
 /// The oldest format: a whole session in one document.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Document<'a> {
-    #[serde(borrow)]
     pub session: &'a RawValue,
-    #[serde(borrow)]
     pub items: Vec<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct SessionMeta<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub id: Text<'a>,
     #[serde(default)]
     pub timestamp: Time,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub cwd: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub cli_version: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub source: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub git: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub forked_from_id: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub parent_thread_id: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub history_base: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub subagent_history_start_ordinal: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Git<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub branch: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub repository_url: Text<'a>,
 }
 
 /// The thread that a fork continues.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct HistoryBase<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub thread_id: Text<'a>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct TurnContext<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub cwd: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub model: Text<'a>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Compacted<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub message: Text<'a>,
 }
 
 /// A response item of any type.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Item<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(default, rename = "type")]
     pub kind: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub id: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub role: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub author: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub name: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub namespace: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub call_id: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub revised_prompt: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub content: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub summary: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub arguments: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub input: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub action: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub output: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub tools: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "internal_chat_message_metadata_passthrough")]
+    #[serde(default, rename = "internal_chat_message_metadata_passthrough")]
     pub passthrough: Option<&'a RawValue>,
 }
 
@@ -138,76 +144,82 @@ pub(crate) struct ItemMetadata {
 
 /// The authors of a message's parts, since 0.15x.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Passthrough<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub content_item_kinds: Vec<Text<'a>>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub content_item_metadata: Vec<PartMetadata<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct PartMetadata<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub provenance: Option<Provenance<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Provenance<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(default, rename = "type")]
     pub kind: Text<'a>,
 }
 
 /// An event of any type, or the item of an `item_completed` event.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Event<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(default, rename = "type")]
     pub kind: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub id: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub call_id: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub message: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub text: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub reason: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub status: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub thread_name: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub thread_id: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub success: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub exit_code: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub info: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub changes: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub result: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub error: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub item: Option<&'a RawValue>,
 }
 
 /// The result of an MCP call: plain since 0.14x, before in `Ok` or `Err`.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct McpResult<'a> {
     #[serde(default, rename = "isError", alias = "is_error")]
     pub is_error: Option<bool>,
-    #[serde(borrow, default, rename = "Ok")]
+    #[serde(default, rename = "Ok")]
     pub ok: Option<Box<Self>>,
-    #[serde(borrow, default, rename = "Err")]
+    #[serde(default, rename = "Err")]
     pub err: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct ErrorBody<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub message: Text<'a>,
 }
 
@@ -216,20 +228,21 @@ pub(crate) type FileChanges<'a> = BTreeMap<String, FileChange<'a>>;
 
 /// The change of a patch to a file. Before 0.4x the type was a key around the other fields.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct FileChange<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(default, rename = "type")]
     pub kind: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub unified_diff: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub content: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub move_path: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub add: Option<Box<Self>>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub update: Option<Box<Self>>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub delete: Option<Box<Self>>,
 }
 
@@ -257,19 +270,21 @@ pub(crate) struct TokenUsage {
 
 /// A line of `session_index.jsonl`.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct IndexEntry<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub id: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub thread_name: Text<'a>,
 }
 
 /// A part of a message or of a tool's output.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Part<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub text: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub image_url: Text<'a>,
 }
 

@@ -9,15 +9,14 @@ use crate::time::Time;
 
 /// `composer.composerData` of a workspace.
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct Composers<'a> {
-    #[serde(borrow)]
     pub all_composers: Lenient<Vec<&'a RawValue>>,
 }
 
 /// A conversation. Older releases have the messages inside, newer ones only their ids.
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct Composer<'a> {
     pub composer_id: Lenient<String>,
     pub name: Lenient<String>,
@@ -28,7 +27,6 @@ pub(crate) struct Composer<'a> {
     pub model_config: Lenient<ModelName>,
     pub workspace_identifier: Lenient<Workspace>,
     pub subagent_info: Lenient<Subagent>,
-    #[serde(borrow)]
     pub conversation: Lenient<Vec<&'a RawValue>>,
     pub full_conversation_headers_only: Lenient<Vec<Header>>,
 }
@@ -149,10 +147,9 @@ pub(crate) struct ChatBubble {
 
 /// A line of an agent's transcript.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Line<'a> {
     pub role: Lenient<String>,
-    #[serde(borrow)]
     pub message: Lenient<Spoken<'a>>,
     pub model: Lenient<String>,
     #[serde(rename = "type")]
@@ -160,8 +157,7 @@ pub(crate) struct Line<'a> {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Spoken<'a> {
-    #[serde(borrow)]
     pub content: Lenient<Vec<Lenient<ContentBlock<'a>>>>,
 }

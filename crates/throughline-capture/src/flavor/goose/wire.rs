@@ -9,11 +9,10 @@ use crate::time::Time;
 
 /// A line of a file; the first one describes the session.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Line<'a> {
     pub role: Lenient<String>,
     pub created: Time,
-    #[serde(borrow)]
     pub content: Lenient<Vec<&'a RawValue>>,
     #[serde(default)]
     pub metadata: Lenient<Visibility>,
@@ -34,16 +33,14 @@ pub(crate) struct Visibility {
 
 /// A part of a message.
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct Content<'a> {
     #[serde(rename = "type")]
     pub kind: Lenient<String>,
     pub text: Lenient<String>,
     pub thinking: Lenient<String>,
     pub id: Lenient<String>,
-    #[serde(borrow)]
     pub tool_call: Lenient<Outcome<'a>>,
-    #[serde(borrow)]
     pub tool_result: Lenient<Outcome<'a>>,
     pub mime_type: Lenient<String>,
     pub data: Lenient<String>,
@@ -51,18 +48,16 @@ pub(crate) struct Content<'a> {
 
 /// The outcome of a request to a model or a tool.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Outcome<'a> {
-    #[serde(borrow)]
     pub value: Option<&'a RawValue>,
     pub error: Lenient<String>,
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Call<'a> {
     pub name: Lenient<String>,
-    #[serde(borrow)]
     pub arguments: Option<&'a RawValue>,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Times {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Message<'a> {
     pub id: Lenient<String>,
     #[serde(rename = "sessionID")]
@@ -63,7 +63,6 @@ pub(crate) struct Message<'a> {
     /// `true` on an assistant message that is a summary; an object on a user message.
     pub summary: Lenient<bool>,
     /// The first releases had the parts inside the message.
-    #[serde(borrow)]
     pub parts: Lenient<Vec<&'a RawValue>>,
 }
 
@@ -104,7 +103,7 @@ pub(crate) struct Cache {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Part<'a> {
     pub id: Lenient<String>,
     #[serde(rename = "sessionID")]
@@ -122,7 +121,6 @@ pub(crate) struct Part<'a> {
     #[serde(rename = "callID")]
     pub call: Lenient<String>,
     pub tool: Lenient<String>,
-    #[serde(borrow)]
     pub state: Lenient<State<'a>>,
     pub tokens: Lenient<Tokens>,
     pub cost: Lenient<f64>,
@@ -134,10 +132,9 @@ pub(crate) struct Part<'a> {
 
 /// The state of a tool call.
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct State<'a> {
     pub status: Lenient<String>,
-    #[serde(borrow)]
     pub input: Option<&'a RawValue>,
     pub output: Lenient<String>,
     pub error: Lenient<String>,
@@ -153,16 +150,16 @@ pub(crate) struct Metadata {
 
 /// The document that `opencode export` prints.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Export<'a> {
     pub info: Session,
-    #[serde(borrow)]
     pub messages: Vec<Exported<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Exported<'a> {
-    #[serde(borrow)]
     pub info: &'a RawValue,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub parts: Vec<&'a RawValue>,
 }

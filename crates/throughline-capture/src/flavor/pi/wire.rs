@@ -8,87 +8,68 @@ use crate::time::Time;
 
 /// A line: the header, or an entry of the tree.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Line<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: Text<'a>,
     /// The session's id in the header, otherwise the entry's; absent in version 1.
-    #[serde(borrow)]
     pub id: Text<'a>,
     pub timestamp: Time,
-    #[serde(borrow)]
     pub cwd: Text<'a>,
     /// The file of the session that this one is a fork of.
-    #[serde(borrow, rename = "parentSession", alias = "branchedFrom")]
+    #[serde(rename = "parentSession", alias = "branchedFrom")]
     pub parent_session: Text<'a>,
-    #[serde(borrow, rename = "modelId")]
+    #[serde(rename = "modelId")]
     pub model_id: Text<'a>,
-    #[serde(borrow)]
     pub message: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub summary: Text<'a>,
-    #[serde(borrow, rename = "tokensBefore")]
+    #[serde(rename = "tokensBefore")]
     pub tokens_before: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub name: Text<'a>,
-    #[serde(borrow)]
     pub content: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Message<'a> {
-    #[serde(borrow)]
     pub role: Text<'a>,
     /// A text, or a list of parts.
-    #[serde(borrow)]
     pub content: Option<&'a RawValue>,
     pub timestamp: Time,
-    #[serde(borrow)]
     pub model: Text<'a>,
-    #[serde(borrow)]
     pub usage: Option<&'a RawValue>,
-    #[serde(borrow, rename = "stopReason")]
+    #[serde(rename = "stopReason")]
     pub stop_reason: Text<'a>,
-    #[serde(borrow, rename = "errorMessage")]
+    #[serde(rename = "errorMessage")]
     pub error_message: Text<'a>,
-    #[serde(borrow, rename = "toolCallId")]
+    #[serde(rename = "toolCallId")]
     pub tool_call_id: Text<'a>,
-    #[serde(borrow, rename = "toolName")]
+    #[serde(rename = "toolName")]
     pub tool_name: Text<'a>,
     #[serde(rename = "isError")]
     pub is_error: Option<bool>,
     /// Used by a command that the user ran.
-    #[serde(borrow)]
     pub command: Text<'a>,
-    #[serde(borrow)]
     pub output: Text<'a>,
     #[serde(rename = "exitCode")]
     pub exit_code: Option<i64>,
-    #[serde(borrow)]
     pub summary: Text<'a>,
     #[serde(rename = "tokensBefore")]
     pub tokens_before: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Part<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub kind: Text<'a>,
-    #[serde(borrow)]
     pub text: Text<'a>,
-    #[serde(borrow)]
     pub thinking: Text<'a>,
-    #[serde(borrow)]
     pub id: Text<'a>,
-    #[serde(borrow)]
     pub name: Text<'a>,
-    #[serde(borrow)]
     pub arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub data: Text<'a>,
-    #[serde(borrow, rename = "mimeType")]
+    #[serde(rename = "mimeType")]
     pub mime_type: Text<'a>,
 }
 
