@@ -62,7 +62,7 @@ fn digests(store: &TestStore) -> BTreeMap<String, Digest> {
 /// Verdicts that a person gave after reading the end of each session.
 const VERDICTS: &str = "
     aider:2024-08-05T19-33-32-676a2aec1f7d succeeded
-    aider:2024-08-06T08-47-10-75dc93fae2d5 succeeded
+    aider:2024-08-06T08-47-10-75dc93fae2d5 abandoned
     aider:2026-06-01T09-05-00-b68c8d1a108b succeeded
     aider:2026-06-09T15-30-00-631b5e06f948 succeeded
     amp:T-019ca26f-0000-7000-8000-000000000001 abandoned

@@ -124,6 +124,8 @@ impl Flavor {
             Self::Copilot => &["copilot", "--resume", native],
             Self::Goose => &["goose", "session", "--resume", "--session-id", native],
             Self::Kimi => &["kimi", "--session", native],
+            Self::Pi => &["pi", "--session", native],
+            Self::Qwen => &["qwen", "--resume", native],
             _ => return None,
         };
         Some(command.iter().map(|word| (*word).to_owned()).collect())
@@ -138,6 +140,7 @@ impl Flavor {
             Self::Opencode => &["opencode", "--prompt", prompt],
             Self::Copilot => &["copilot", "--interactive", prompt],
             Self::Cursor => &["cursor-agent", prompt],
+            Self::Pi => &["pi", prompt],
             Self::Qwen => &["qwen", "--prompt-interactive", prompt],
             _ => return None,
         };

@@ -86,7 +86,8 @@ export interface paths {
         };
         /**
          * Changes as they happen, as `memory_update` events. `Last-Event-ID` continues after the given
-         *     event.
+         *     event. With `activity=true`, what Throughline did or declined follows as `activity` events. With
+         *     `Accept: application/json` the answer is the event log.
          */
         get: operations["events"];
         put?: never;
@@ -1788,7 +1789,18 @@ export interface operations {
     };
     events: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether the stream has `activity` events too */
+                activity?: boolean;
+                /** @description Of the log: only this session */
+                session_id?: string;
+                /** @description Of the log: only events with this name, or whose name begins with it up to a dot */
+                name?: string;
+                /** @description Of the log: only events after this id */
+                after?: number;
+                /** @description Of the log: how many events */
+                limit?: number;
+            };
             header?: {
                 /** @description The id of the last event that was received */
                 "Last-Event-ID"?: string | null;
@@ -1804,6 +1816,7 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                    "application/json": components["schemas"]["LoggedEvent"][];
                 };
             };
             /** @description Invalid request */

@@ -106,7 +106,7 @@ const WEAK_STEMS: &[&str] = &[
     "use", "prefer", "keep", "make", "sure", "must", "shall", "every", "each", "longer", "anymore",
     "repo", "project", "switch", "move", "migrat", "decid", "agre", "settl", "chos", "pick", "went",
     "go", "get", "rather", "instead", "new", "has", "everywher", "throughout", "remember",
-    "current",
+    "current", "listen", "live", "liv", "locat", "located", "sit", "found", "resid", "reside",
 ];
 
 /// Stems and the one that stands for them.
@@ -379,6 +379,11 @@ mod tests {
     fn a_change_replaces() {
         use FactRelation::Contradicts;
         check("use port 9000 now", "use port 8123", Contradicts);
+        check(
+            "The staging DB is on port 6000",
+            "The staging database listens on port 5433",
+            Contradicts,
+        );
         check(
             "We use port 9000 now instead of 8123",
             "use port 8123",

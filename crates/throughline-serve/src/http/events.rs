@@ -1,4 +1,4 @@
-//! Changes of memory as server-sent events.
+//! Changes of memory and Throughline's own work as server-sent events, and the event log.
 //!
 //! Each listener reads the store's feed at its own pace, so nothing is queued for slow listeners.
 //! The id of an event is a cursor into the feed: a listener that reconnects with it misses nothing,
@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::{EventFilter, FeedPosition, StoredEvent};
@@ -38,15 +39,47 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const LOGGED_EVENTS_MAX: usize = 1_000;
 
 /// Changes as they happen, as `memory_update` events. `Last-Event-ID` continues after the given
-/// event.
+/// event. With `activity=true`, what Throughline did or declined follows as `activity` events. With
+/// `Accept: application/json` the answer is the event log.
 #[utoipa::path(get, path = "/events", tag = "events",
-    params(("Last-Event-ID" = Option<String>, Header,
+    params(EventStreamParams, ("Last-Event-ID" = Option<String>, Header,
         description = "The id of the last event that was received")),
-    responses((status = 200, content_type = "text/event-stream", body = String)))]
+    responses((status = 200, content(
+        (String = "text/event-stream"),
+        (Vec<EventView> = "application/json"),
+    ))))]
 pub(super) async fn events(
     State(state): State<HttpState>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    QueryParams(params): QueryParams<EventStreamParams>,
+) -> Result<Response, Problem> {
+    if accepts_only_json(&headers) {
+        let log = EventLogParams {
+            session_id: params.session_id,
+            name: params.name,
+            after: params.after,
+            limit: params.limit,
+        };
+        return Ok(read_log(state, log).await?.into_response());
+    }
+    let has_activity = params.activity.unwrap_or_default();
+    Ok(listen(state, &headers, has_activity).await?.into_response())
+}
+
+fn accepts_only_json(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT);
+    accept
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|accept| {
+            accept.contains("application/json") && !accept.contains("text/event-stream")
+        })
+}
+
+async fn listen(
+    state: HttpState,
+    headers: &HeaderMap,
+    has_activity: bool,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>> + use<>>, Problem> {
     let Ok(seat) = std::sync::Arc::clone(&state.listeners).try_acquire_owned() else {
         return Err(Problem::with_hint(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -56,14 +89,12 @@ pub(super) async fn events(
     };
     let last = headers.get("last-event-id");
     let last = last.and_then(|value| value.to_str().ok()).unwrap_or("");
-    let cursor = match EventCursor::parse(last, &state.boot_id) {
-        Some(cursor) => cursor,
-        None => {
-            state
-                .run_blocking(|context| Ok(EventCursor::current(context)?))
-                .await?
-        }
-    };
+    let parsed = EventCursor::parse(last, &state.boot_id);
+    let current = state
+        .run_blocking(|context| Ok(EventCursor::current(context)?))
+        .await?;
+    let mut cursor = parsed.unwrap_or(current);
+    cursor.logged_id = has_activity.then_some(cursor.logged_id.or(current.logged_id).unwrap_or(0));
     let (sender, stream) = mpsc::channel(QUEUED_EVENTS_MAX);
     tokio::spawn(async move {
         let _seat = seat;
@@ -71,6 +102,23 @@ pub(super) async fn events(
     });
     let alive = KeepAlive::new().interval(KEEP_ALIVE);
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(alive))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EventStreamParams {
+    /// Whether the stream has `activity` events too
+    activity: Option<bool>,
+    /// Of the log: only this session
+    session_id: Option<String>,
+    /// Of the log: only events with this name, or whose name begins with it up to a dot
+    name: Option<String>,
+    /// Of the log: only events after this id
+    after: Option<i64>,
+    /// Of the log: how many events
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -123,6 +171,13 @@ pub(super) async fn log(
     State(state): State<HttpState>,
     QueryParams(params): QueryParams<EventLogParams>,
 ) -> Result<Json<Vec<EventView>>, Problem> {
+    read_log(state, params).await
+}
+
+async fn read_log(
+    state: HttpState,
+    params: EventLogParams,
+) -> Result<Json<Vec<EventView>>, Problem> {
     let limit = parse_limit(params.limit, 100, LOGGED_EVENTS_MAX)?;
     let events = state.run_blocking(move |context| {
         let session = params.session_id.as_deref();
@@ -138,11 +193,13 @@ pub(super) async fn log(
     Ok(Json(events.await?.into_iter().map(Into::into).collect()))
 }
 
-/// A listener's position in the feed of records, deletions and changes.
+/// A listener's position in the feed of records, deletions and changes, and in the event log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct EventCursor {
     feed: FeedPosition,
     change_number: u64,
+    /// The last logged event, unless the listener is not told of them.
+    logged_id: Option<i64>,
 }
 
 impl EventCursor {
@@ -151,6 +208,11 @@ impl EventCursor {
         Ok(Self {
             feed: context.store.feed_end()?,
             change_number: context.changes.last_number(),
+            logged_id: Some(
+                logged_after(context, 0, 1)?
+                    .last()
+                    .map_or(0, |event| event.id),
+            ),
         })
     }
 
@@ -161,16 +223,26 @@ impl EventCursor {
         let record = parts.next()?.parse().ok()?;
         let tombstone = parts.next()?.parse().ok()?;
         let change = parts.next()?.parse().ok()?;
-        let is_ours = parts.next()? == boot;
+        let rest = parts.next()?;
+        let (of_boot, logged_id) = match rest.split_once('.') {
+            Some((of_boot, logged)) => (of_boot, Some(logged.parse().ok()?)),
+            None => (rest, None),
+        };
+        let is_ours = of_boot == boot;
         Some(Self {
             feed: FeedPosition { record, tombstone },
             change_number: if is_ours { change } else { 0 },
+            logged_id,
         })
     }
 
     fn id(&self, boot: &str) -> String {
         let FeedPosition { record, tombstone } = self.feed;
-        format!("{record}.{tombstone}.{}.{boot}", self.change_number)
+        let id = format!("{record}.{tombstone}.{}.{boot}", self.change_number);
+        match self.logged_id {
+            Some(logged) => format!("{id}.{logged}"),
+            None => id,
+        }
     }
 }
 
@@ -262,10 +334,36 @@ async fn read_new_events(
                     &json!({ "change": changed, "id": id }),
                 ));
             }
+            if let Some(last) = cursor.logged_id {
+                for logged in logged_after(context, last, LOGGED_EVENTS_MAX)? {
+                    at.logged_id = Some(logged.id);
+                    let id = at.id(&boot);
+                    events.push(activity(&id, logged));
+                }
+            }
             after.change_number = at.change_number;
+            after.logged_id = at.logged_id;
             Ok((events, after))
         })
         .await
+}
+
+/// Returns the latest events of the log after an id, the oldest of them first.
+fn logged_after(
+    context: &ServeContext,
+    after: i64,
+    limit: usize,
+) -> store::Result<Vec<StoredEvent>> {
+    context.store.events(&EventFilter {
+        after: Some(after),
+        limit,
+        ..EventFilter::default()
+    })
+}
+
+fn activity(id: &str, logged: StoredEvent) -> Event {
+    let data = json!(EventView::from(logged)).to_string();
+    Event::default().id(id).event("activity").data(data)
 }
 
 fn event(id: &str, data: &serde_json::Value) -> Event {
@@ -287,6 +385,7 @@ mod tests {
                 tombstone: 2,
             },
             change_number: 5,
+            logged_id: Some(3),
         };
         assert_eq!(EventCursor::parse(&cursor.id("a"), "a"), Some(cursor));
         assert_eq!(
@@ -296,7 +395,12 @@ mod tests {
                 ..cursor
             })
         );
-        for nonsense in ["", "7", "7.2", "7.2.x.a", "-"] {
+        let without = EventCursor {
+            logged_id: None,
+            ..cursor
+        };
+        assert_eq!(EventCursor::parse(&without.id("a"), "a"), Some(without));
+        for nonsense in ["", "7", "7.2", "7.2.x.a", "7.2.5.a.x", "-"] {
             assert_eq!(EventCursor::parse(nonsense, "a"), None);
         }
     }

@@ -67,6 +67,9 @@ pub fn encrypt(
 
 /// Makes an encrypted store a plain one.
 pub fn decrypt(folder: &Path, keychain: &dyn Keychain, on_step: OnStep<'_>) -> Result<Conversion> {
+    if let Some(conversion) = nothing_to_decrypt(folder)? {
+        return Ok(conversion);
+    }
     let (form, _alone) = begin(folder)?;
     let Some((key, place)) = find_store_key(folder, keychain)? else {
         return Ok(undone(form));
@@ -82,6 +85,9 @@ pub fn rekey(
     keychain: &dyn Keychain,
     on_step: OnStep<'_>,
 ) -> Result<Conversion> {
+    if let Some(conversion) = nothing_to_decrypt(folder)? {
+        return Ok(conversion);
+    }
     let (form, _alone) = begin(folder)?;
     let Some((old, old_place)) = find_store_key(folder, keychain)? else {
         return Ok(undone(form));
@@ -116,6 +122,18 @@ fn begin(folder: &Path) -> Result<(StoreFileKind, StoreLock)> {
     let guard = lock::lock_exclusive(folder)?;
     swap::recover_swap(folder)?;
     Ok((StoreFileKind::of(&path)?, guard))
+}
+
+/// Returns the answer of a build without encryption to a request to decrypt a plain store.
+fn nothing_to_decrypt(folder: &Path) -> Result<Option<Conversion>> {
+    if ENCRYPTION_BUILT {
+        return Ok(None);
+    }
+    let form = StoreFileKind::of(&Store::database_path(folder))?;
+    Ok(match form {
+        StoreFileKind::Absent | StoreFileKind::Plain => Some(undone(form)),
+        StoreFileKind::Encrypted(_) | StoreFileKind::Foreign => None,
+    })
 }
 
 fn undone(form: StoreFileKind) -> Conversion {

@@ -125,6 +125,12 @@ fn build_selection(app: &App<'_>, store: &Store, args: &ForgetArgs) -> anyhow::R
                 Ok(session) => selection.sessions.push(session.id),
                 Err(error) => match pin::find_fact(store, id) {
                     Ok(fact) => selection.facts.push(*fact.id.as_bytes()),
+                    Err(_) if store.sessions_by_prefix(id, 1)?.is_empty() => {
+                        return Err(error_with_hint(
+                            format!("no session, record or fact begins with {id:?}"),
+                            "`throughline sessions`, `search` and `facts` list the ids",
+                        ));
+                    }
                     Err(_) => return Err(error),
                 },
             },

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::commands::{App, parse_flavor};
 use crate::install::agents::{INTEGRATIONS, Integration};
+use crate::install::diff::DiffLength;
 use crate::install::manifest::InstallManifest;
 use crate::install::plan::ConfigFileChange;
 use crate::install::program::{BuildFolderPolicy, Program};
@@ -313,7 +314,11 @@ impl<'a> InstallReport<'a> {
     pub(crate) fn print(&self, app: &App<'_>, target: ReportTarget) -> anyhow::Result<()> {
         let color = app.environment.color
             && (target == ReportTarget::Data || app.environment.stderr_is_terminal);
-        let text = self.format_changes(TextStyle { color });
+        let length = match target {
+            ReportTarget::Data => DiffLength::Whole,
+            ReportTarget::Messages => DiffLength::Beginning,
+        };
+        let text = self.format_changes(length, TextStyle { color });
         match target {
             ReportTarget::Data => output::print_text(&text)?,
             ReportTarget::Messages => say_styled(text.trim_end()),
@@ -333,7 +338,7 @@ impl<'a> InstallReport<'a> {
         Ok(())
     }
 
-    fn format_changes(&self, paint: TextStyle) -> String {
+    fn format_changes(&self, length: DiffLength, paint: TextStyle) -> String {
         let mut text = String::new();
         let titles: Vec<_> = self.agents.iter().map(|agent| agent.title()).collect();
         if !titles.is_empty() {
@@ -351,7 +356,7 @@ impl<'a> InstallReport<'a> {
         for change in &self.plan.changes {
             let path = change.path.display();
             text += &sanitize(&format!("\n  {} {path}\n", change_action(change)));
-            text += &diff::format_diff(change, paint);
+            text += &diff::format_diff(change, length, paint);
         }
         text
     }
@@ -369,7 +374,7 @@ impl<'a> FileChangeReport<'a> {
             agent: change.agent,
             file: &change.path,
             action: change_action(change),
-            diff: diff::format_diff(change, TextStyle { color: false }),
+            diff: diff::format_diff(change, DiffLength::Whole, TextStyle { color: false }),
         }
     }
 }

@@ -57,11 +57,12 @@ pub(crate) mod usage;
 pub(crate) mod watch;
 pub(crate) mod web;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
 use memory::{Flavor, Tokens, Workspace};
+use store::encryption::StoreFileKind;
 use store::{OpenMode, Store, SwapRecovery};
 
 use crate::cli::Cli;
@@ -105,7 +106,7 @@ pub(crate) fn run(cli: &Cli, environment: &Environment) -> anyhow::Result<Exit> 
         config_path,
         home,
     };
-    if needs_exclusive_store(&cli.command) && daemon::stop_background(&app.home) {
+    if needs_exclusive_store(&cli.command, &app.home) && daemon::stop_background(&app.home) {
         say!("Stopped the daemon; the next hook starts it again.");
     }
     cli.command.run(&app)
@@ -198,9 +199,14 @@ commands! {
 }
 
 /// Returns whether a command replaces the file of the store, which nothing else may have open.
-fn needs_exclusive_store(command: &Command) -> bool {
+fn needs_exclusive_store(command: &Command, home: &Path) -> bool {
     match command {
-        Command::Restore(_) | Command::Encrypt(_) | Command::Decrypt(_) | Command::Rekey(_) => true,
+        Command::Restore(_) | Command::Encrypt(_) => true,
+        // A plain store is left as it is, so its daemon can go on.
+        Command::Decrypt(_) | Command::Rekey(_) => !matches!(
+            StoreFileKind::of(&Store::database_path(home)),
+            Ok(StoreFileKind::Plain | StoreFileKind::Absent)
+        ),
         Command::Doctor(args) => args.repairs(),
         _ => false,
     }

@@ -10,14 +10,29 @@ use crate::output::wrap::truncate;
 
 /// Longer lines are truncated.
 const LINE_CHARS_MAX: usize = 160;
-/// The number of added lines shown of one file.
+/// The number of added lines shown of one file before the user is asked.
 const ADDED_LINES_MAX: usize = 12;
 /// The number of lines shown around a change.
 const CONTEXT_LINES: usize = 1;
 
+/// How many of the added lines are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DiffLength {
+    Beginning,
+    Whole,
+}
+
 /// Returns the added and removed lines with their numbers. Values in the surrounding lines are
 /// masked, because configuration files contain secrets.
-pub(crate) fn format_diff(change: &ConfigFileChange, paint: TextStyle) -> String {
+pub(crate) fn format_diff(
+    change: &ConfigFileChange,
+    length: DiffLength,
+    paint: TextStyle,
+) -> String {
+    let added_lines_max = match length {
+        DiffLength::Beginning => ADDED_LINES_MAX,
+        DiffLength::Whole => usize::MAX,
+    };
     let before = change.before.as_deref().unwrap_or_default();
     let Some(after) = &change.after else {
         let lines = count(before.lines().count(), "line");
@@ -57,7 +72,7 @@ pub(crate) fn format_diff(change: &ConfigFileChange, paint: TextStyle) -> String
                 (ChangeTag::Delete, _) => out += &diff_line('-', &mask_values(line), paint),
                 (ChangeTag::Insert, _) => {
                     added_lines += 1;
-                    if added_lines <= ADDED_LINES_MAX {
+                    if added_lines <= added_lines_max {
                         out += &diff_line('+', &truncate(line, LINE_CHARS_MAX), paint);
                     }
                 }
@@ -65,10 +80,11 @@ pub(crate) fn format_diff(change: &ConfigFileChange, paint: TextStyle) -> String
         }
     }
     if let Some(more) = added_lines
-        .checked_sub(ADDED_LINES_MAX)
+        .checked_sub(added_lines_max)
         .filter(|more| *more > 0)
     {
-        out += &diff_line('+', &format!("… {} more", count(more, "line")), paint);
+        let more = count(more, "more line");
+        out += &diff_line('+', &format!("… {more}; --dry-run shows them"), paint);
     }
     out
 }
@@ -129,7 +145,28 @@ mod tests {
             original: OriginalCopy::Discard,
             created_members: Vec::new(),
         };
-        format_diff(&change, TextStyle { color: false })
+        format_diff(&change, DiffLength::Beginning, TextStyle { color: false })
+    }
+
+    #[test]
+    fn a_long_addition_is_shown_whole_on_request() {
+        let lines: String = (0..20).map(|line| format!("  \"k{line}\": 1,\n")).collect();
+        let change = ConfigFileChange {
+            agent: Flavor::Claude,
+            path: "x".into(),
+            before: None,
+            after: Some(format!("{{\n{lines}}}\n")),
+            original: OriginalCopy::Discard,
+            created_members: Vec::new(),
+        };
+        let plain = TextStyle { color: false };
+        let short = format_diff(&change, DiffLength::Beginning, plain);
+        assert!(
+            short.ends_with("… 10 more lines; --dry-run shows them\n"),
+            "{short}"
+        );
+        let whole = format_diff(&change, DiffLength::Whole, plain);
+        assert!(whole.contains("\"k19\": 1"), "{whole}");
     }
 
     #[test]

@@ -386,7 +386,9 @@ fn nothing_happens_unasked() {
     let dry_run = env.run(&["install", "--dry-run"]);
     let shown = dry_run.stdout;
     assert!(shown.contains("+     \"SessionStart\": ["), "{shown}");
-    assert!(shown.lines().count() < 400, "{shown}");
+    assert!(!shown.contains("more line"), "a part is left out: {shown}");
+    assert!(ran.stderr.contains("more lines; --dry-run shows them"));
+    assert!(ran.stderr.lines().count() < 400, "{}", ran.stderr);
     assert_eq!(dry_run.stderr, "\nWould change 53 files.\n");
     assert!(
         !shown.contains("not-a-real"),

@@ -42,6 +42,15 @@ fn a_backup_is_restored_here_and_elsewhere() {
 fn a_build_without_encryption_says_so() {
     let env = TestEnv::with_samples();
     assert_snapshot!("encrypt_not_built", env.run(&["encrypt"]).shown());
+    for command in ["decrypt", "rekey"] {
+        let ran = env.run(&[command]);
+        assert_eq!(ran.code, Some(0), "{}", ran.shown());
+        assert!(
+            ran.stderr.contains("The store is not encrypted."),
+            "{}",
+            ran.shown()
+        );
+    }
     assert_eq!(env.run(&["search", "threshold"]).code, Some(0));
     let database = env.home().join("memory/throughline.db");
     let sealed = [b"thrlseal12345678".as_slice(), &[7; 8176]].concat();

@@ -33,6 +33,11 @@ pub(crate) fn parse_output(text: &str, calls: &mut OpenCalls) -> AiderOutput {
         } else if prompt::is_answered_question(line) {
             printed.flush_text(&mut output);
             printed.blocks.push(Block::Approval(line.to_owned()));
+        } else if let Some(commit) = line.strip_prefix("Removed: ") {
+            // The user's `/undo` takes back a commit of the model's changes.
+            printed.flush_text(&mut output);
+            let refusal = format!("Rejected: the user undid commit {commit}");
+            printed.blocks.push(Block::Approval(refusal));
         } else if let Some(path) = line.strip_prefix("Applied edit to ") {
             printed.flush_text(&mut output);
             let mut result = ToolResult {
@@ -57,9 +62,14 @@ impl AiderOutput {
     fn flush_text(&mut self, output: &mut String) {
         let text = std::mem::take(output);
         let text = text.trim_matches('\n');
-        if !text.trim().is_empty() {
-            self.blocks.push(Block::Text(text.to_owned()));
+        if text.trim().is_empty() {
+            return;
         }
+        self.blocks.push(if prompt::is_rejected_edit(text) {
+            Block::Error(text.to_owned())
+        } else {
+            Block::Text(text.to_owned())
+        });
     }
 }
 
@@ -134,6 +144,21 @@ mod tests {
             parse_token_report(line),
             Some(TokenReport { usage, cost_usd }),
             "{line}"
+        );
+    }
+
+    #[test]
+    fn rejected_and_undone_edits() {
+        let text = "The LLM did not conform to the edit format.\na.py\nRemoved: c227fab feat: add b\n\
+            HEAD is: 36dadc4 feat: add a";
+        let blocks = parse_output(text, &mut OpenCalls::default()).blocks;
+        assert_eq!(
+            blocks,
+            [
+                Block::Error("The LLM did not conform to the edit format.\na.py".to_owned()),
+                Block::Approval("Rejected: the user undid commit c227fab feat: add b".to_owned()),
+                Block::Text("HEAD is: 36dadc4 feat: add a".to_owned()),
+            ]
         );
     }
 

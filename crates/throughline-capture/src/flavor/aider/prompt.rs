@@ -62,6 +62,11 @@ const FILE_COMMANDS: &[&str] = &[
     "read-only", "reasoning-effort", "save", "set", "think-tokens", "weak-model",
 ];
 
+/// Says whether Aider reports that it could not apply the proposed changes.
+pub(crate) fn is_rejected_edit(text: &str) -> bool {
+    text.starts_with("The LLM did not conform to the edit format") || is_failed_match(text)
+}
+
 fn is_failed_match(text: &str) -> bool {
     let head = text.lines().next().unwrap_or_default();
     head.starts_with("# ") && head.contains("SEARCH/REPLACE block") && head.contains("failed")

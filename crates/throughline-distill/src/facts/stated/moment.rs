@@ -15,7 +15,7 @@ const OPENINGS: &[&str] = &[
     "if i ", "if it ", "if that ", "if not ", "if there ", "if nobody ", "looks like ", "it looks ",
     "it seems ", "seems ", "according to ", "as far as ", "back then ", "never mind", "he ", "she ",
     "they ", "somebody ", "someone ", "it would ", "what if ", "let me know", "let me see",
-    "let us see", "let us try", "remind me", "tell me", "show me", "thanks", "sorry",
+    "let us see", "let us try", "let us also ", "remind me", "tell me", "show me", "thanks", "sorry",
     "other projects ", "some people ", "other people ", "you never ", "you always ", "you left ",
     "you skipped ", "you said ", "do not worry", "do not forget to ", "in my last ", "we might ",
     "we could ", "we were ", "we used to ", "i used to ", "not sure", "i thought ", "i meant ",
@@ -49,7 +49,11 @@ pub(super) fn is_momentary(sentence: &str) -> bool {
         return true;
     }
     let tokens = tokens(sentence);
-    if is_single_task(&tokens) || is_command_line(&tokens) || is_complaint(&tokens) {
+    if is_single_task(&tokens)
+        || is_command_line(&tokens)
+        || is_complaint(&tokens)
+        || names_line(&tokens)
+    {
         return true;
     }
     let words: Vec<_> = tokens.into_iter().map(|token| token.word).collect();
@@ -85,4 +89,33 @@ fn is_command_line(tokens: &[TaggedWord]) -> bool {
 fn is_complaint(tokens: &[TaggedWord]) -> bool {
     matches!(tokens, [you, verb, ..] if you.word == "you"
         && ["-ED", "TROUBLE", "REPORT"].contains(&verb.form))
+}
+
+/// Says whether a sentence names a line of a file: `main.rs:88`, "in line 88". Line numbers change.
+fn names_line(tokens: &[TaggedWord]) -> bool {
+    let is_line = |word: &str| {
+        let number = word.rsplit_once(':');
+        number.is_some_and(|(file, line)| {
+            file.contains('.')
+                && !file.starts_with(|c: char| c.is_ascii_digit())
+                && !file.contains("//")
+                && file.rsplit('.').next().is_some_and(is_extension)
+                && !line.is_empty()
+                && line.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    tokens.iter().any(|token| is_line(&token.word))
+        || tokens
+            .windows(2)
+            .any(|pair| pair[0].word == "line" && pair[1].form == "NUMBER")
+}
+
+/// Says whether the end of a name is that of a source file, and not of a host.
+fn is_extension(end: &str) -> bool {
+    const EXTENSIONS: &[&str] = &[
+        "c", "cc", "cpp", "cs", "css", "go", "h", "html", "java", "js", "json", "jsx", "kt", "md",
+        "php", "py", "rb", "rs", "scss", "sh", "sql", "swift", "toml", "ts", "tsx", "vue", "yaml",
+        "yml",
+    ];
+    EXTENSIONS.contains(&end)
 }

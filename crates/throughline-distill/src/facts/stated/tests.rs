@@ -121,6 +121,19 @@ fn pasted_quoted_and_hostile_text_states_nothing() {
 }
 
 #[test]
+fn references_to_lines_and_proposals_state_nothing() {
+    for text in [
+        "README.md:203 says that this never needs a code flow",
+        "The error is always wrapped twice in line 84",
+        "Let's also migrate to esbuild",
+    ] {
+        assert_eq!(statements(text), [], "{text:?}");
+    }
+    let address = "The staging DB lives at db.staging.internal:5433";
+    assert_eq!(statements(address).len(), 1);
+}
+
+#[test]
 fn letters_that_change_length_do_not_break_the_text() {
     let found = statements("Never commit İstanbul time zones to main");
     assert_eq!(found.len(), 1);

@@ -96,10 +96,15 @@ impl Daemon {
 
     /// Listens to events after the one with this id.
     pub fn listen(&self, last: Option<&str>) -> Listener {
+        self.listen_to("/events", last)
+    }
+
+    /// Listens to a stream of events.
+    pub fn listen_to(&self, path: &str, last: Option<&str>) -> Listener {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let headers: Vec<_> = last.map(|id| ("Last-Event-ID", id)).into_iter().collect();
-        let request = request("GET", "/events", "localhost", &headers, None);
+        let request = request("GET", path, "localhost", &headers, None);
         let request = request.replace("Connection: close\r\n", "");
         stream.write_all(request.as_bytes()).unwrap();
         let mut lines = BufReader::new(stream);

@@ -285,6 +285,27 @@ fn what_was_done_is_logged_with_its_figures() {
         daemon.get(&format!("/events/log?name=sweep&after={after}")),
         json!([])
     );
+    let accept = [("Accept", "application/json")];
+    let asked = request("GET", "/events?name=sweep", "localhost", &accept, None);
+    assert_eq!(daemon.socket(&asked).json(), logged);
+}
+
+#[test]
+fn activity_is_streamed_to_listeners_that_ask_for_it() {
+    let env = TestEnv::with_samples();
+    let daemon = Daemon::start(&env);
+    let mut listener = daemon.listen_to("/events?activity=true", None);
+    let body = json!({"session_id": "7142b226", "embedded": true});
+    let compacted = daemon.post("/compact", &body);
+    let (first, event) = listener.next();
+    assert_eq!(event["name"], "switch.checked", "{event}");
+    let (_, event) = listener.next();
+    assert_eq!(event["name"], "compaction.declined.no_summary", "{event}");
+    let (_, event) = listener.next();
+    assert_eq!(event["name"], compacted["event"], "{event}");
+    assert!(event["figures"]["tokens"].as_u64().is_some(), "{event}");
+    let mut again = daemon.listen_to("/events?activity=true", Some(&first));
+    assert_eq!(again.next().1["name"], "compaction.declined.no_summary");
 }
 
 #[test]

@@ -76,10 +76,10 @@ fn every_documented_request_gets_its_documented_answer() {
 }
 
 /// Values that differ from run to run; only their types are compared.
-const VOLATILE: &[&str] = &["score", "took_ms", "path", "ts", "made"];
+const VOLATILE: &[&str] = &["score", "took_ms", "path", "pid", "uptime_s"];
 
-/// Compares an answer with its documentation: the same fields everywhere, the same types, and
-/// strings that begin as documented.
+/// Compares an answer with its documentation: the same fields and values everywhere, and strings
+/// that begin as documented.
 #[track_caller]
 fn compare(documented: &Value, actual: &Value, place: &str) {
     match (documented, actual) {
@@ -109,7 +109,6 @@ fn compare(documented: &Value, actual: &Value, place: &str) {
         (Value::String(documented), Value::String(actual)) => {
             assert!(actual.starts_with(documented.as_str()), "{place}: {actual}");
         }
-        (Value::Number(_), Value::Number(_)) => {}
         (documented, actual) => assert_eq!(documented, actual, "{place}"),
     }
 }
