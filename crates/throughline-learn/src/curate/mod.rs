@@ -1,9 +1,9 @@
 //! Deciding about candidates.
 //!
 //! [`gate`] holds the two floors of evidence, [`catalog`] the files of promoted patterns,
-//! [`guidance`] the text that agents will read; [`bloat`] and [`linters`] find what already says the
-//! same, and [`curator`] makes decisions. A decision is remembered with its evidence, and asked for
-//! again only when the evidence changed.
+//! [`guidance`] the text that agents will read; [`bloat`] and [`linters`] find what already says
+//! the same, and [`curator`] makes decisions. A decision is remembered with its evidence, and asked
+//! for again only when the evidence changed.
 
 mod bloat;
 mod catalog;

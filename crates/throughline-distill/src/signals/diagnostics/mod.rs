@@ -6,9 +6,12 @@
 //! knows a line, the most informative line itself becomes the name.
 
 mod build_tools;
+mod git;
+mod jvm;
 mod native;
 mod python;
 mod rust;
+mod scripting;
 mod systems;
 mod web;
 mod wrappers;
@@ -61,8 +64,11 @@ const TABLES: &[&[Reader]] = &[
     rust::READERS,
     web::READERS,
     python::READERS,
+    jvm::READERS,
     native::READERS,
+    scripting::READERS,
     build_tools::READERS,
+    git::READERS,
     systems::READERS,
     python::EXCEPTIONS,
 ];
@@ -140,9 +146,9 @@ fn expand_name(template: &str, captures: &Captures<'_>) -> String {
         name = name.replace("$path", &relative_path(path.as_str()));
     }
     for at in (1..captures.len()).rev() {
-        if let Some(word) = captures.get(at) {
-            name = name.replace(&format!("${at}"), word.as_str());
-        }
+        // Of several alternatives one is captured; the others add nothing.
+        let word = captures.get(at).map_or("", |word| word.as_str());
+        name = name.replace(&format!("${at}"), word);
     }
     name
 }
