@@ -55,7 +55,7 @@ pub(crate) fn run(app: &App<'_>, args: &MeasureArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn format_measurement(one: &Measurement) -> String {
+pub(crate) fn format_measurement(one: &Measurement) -> String {
     let effect = &one.effect;
     let rate =
         |count: learn::measure::AffectedCount| format!("{} of {}", count.affected, count.sessions);
