@@ -39,7 +39,7 @@ def call_and_result(row, number):
     else:
         tool, _, path = what.partition(" ")
         arguments = {"file_path": path} if path else {}
-    call = f"toolu_{number:06}"
+    call = f"toolu_{row['session']}_{number:06}"
     ended = datetime.datetime.fromisoformat(row["t"].replace("Z", "+00:00"))
     began = (ended - datetime.timedelta(seconds=5)).isoformat().replace("+00:00", "Z")
     use = {"type": "tool_use", "id": call, "name": tool, "input": arguments}

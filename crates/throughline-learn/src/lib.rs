@@ -21,4 +21,7 @@ pub mod curate;
 pub mod detect;
 pub mod distribute;
 pub mod measure;
+mod settings;
 pub mod similarity;
+
+pub use crate::settings::LearnSettings;

@@ -15,9 +15,11 @@ pub const VERSION: u32 = 1;
 /// code means meeting them; they are a problem only if they recur often.
 #[rustfmt::skip]
 const ROUTINE: &[&str] = &[
-    "bundler/", "cargo-test/", "cc-error/", "csc/", "exception/", "go-build/", "go-test/",
-    "golangci/typecheck", "javac/", "js-error/", "js-test/failed", "kotlinc/", "pytest/", "rspec/",
-    "rustc/", "swiftc/", "tsc/",
+    "bundler/", "cargo-test/", "cc-error/", "csc/", "dart/error", "dotnet-test/", "elixir/",
+    "exception/", "exunit/", "ghc/", "go-build/", "go-test/", "golangci/typecheck", "javac/",
+    "js-error/", "js-test/failed", "julia/", "junit/", "kotlinc/", "lua/", "minitest/", "ocaml/",
+    "php/", "phpunit/", "pytest/", "rspec/", "ruby/", "rustc/", "scalac/", "swiftc/", "tsc/",
+    "zig/",
 ];
 
 /// Says whether a name stands for an event of normal work, which the next edit mends.

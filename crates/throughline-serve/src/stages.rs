@@ -44,6 +44,8 @@ pub struct StageSettings {
     /// Gives access to the configured model, if there is one.
     pub model_provider: Option<Arc<dyn ModelProvider>>,
     pub policy: RetentionPolicy,
+    /// The catalog and the floors of the learning loop.
+    pub learn: learn::LearnSettings,
 }
 
 /// One piece of background work.
@@ -125,7 +127,7 @@ pub fn run(stage: &Stage, context: &StageContext<'_>) -> store::Result<()> {
         Stage::Facts => extract_facts(store, settings, stop, now).map(drop),
         Stage::ModelFacts => extract_facts_with_model(store, settings, stop, now).map(drop),
         Stage::Retention => digest_and_evict(store, settings, stop, now).map(drop),
-        Stage::Patterns => learn::detect::run_stage(store, now),
+        Stage::Patterns => learn::detect::run_stage(store, &settings.learn, now),
         Stage::Maintenance => run_maintenance(store, settings, stop, now).map(drop),
     }
 }

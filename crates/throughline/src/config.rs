@@ -118,10 +118,10 @@ pub(crate) struct CurateConfig {
 
 impl Default for CurateConfig {
     fn default() -> Self {
-        Self {
-            catalog_dir: PathBuf::from(".throughline/patterns"),
-            gate: learn::curate::CurationGate::default(),
-        }
+        let learn::LearnSettings {
+            catalog_dir, gate, ..
+        } = learn::LearnSettings::default();
+        Self { catalog_dir, gate }
     }
 }
 
@@ -372,6 +372,15 @@ impl Config {
             .validate()
             .with_context(|| format!("invalid configuration in {}", path.display()))?;
         Ok(config)
+    }
+
+    /// Returns the settings of the learning loop.
+    pub(crate) fn learn_settings(&self) -> learn::LearnSettings {
+        learn::LearnSettings {
+            catalog_dir: self.curate.catalog_dir.clone(),
+            gate: self.curate.gate.clone(),
+            domains: self.distribute.domains.clone(),
+        }
     }
 
     fn validate(&self) -> anyhow::Result<()> {

@@ -1,11 +1,10 @@
-//! What the commands of the learning loop share: detecting with the repositories at hand, the
-//! catalog of a repository, and the registry of placed patterns.
+//! What the commands of the learning loop share.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use distill::digest::{DigestOptions, digest_pending};
+use learn::curate::{BloatFinding, EvidenceLevel};
 use learn::detect::{PatternCandidate, detect_patterns};
 use memory::{Flavor, Workspace};
 use store::Store;
@@ -13,33 +12,28 @@ use store::Store;
 use crate::commands::{App, ingest};
 use crate::output::error_with_hint;
 
-/// At most this many repositories are looked at.
-const WORKSPACES_MAX: usize = 1_000;
-
 /// Brings the signals of finished sessions up to date, then detects patterns.
 pub(crate) fn detect(
     app: &App<'_>,
     store: &Store,
     min_frequency: u64,
 ) -> anyhow::Result<Vec<PatternCandidate>> {
+    update_digests(app, store)?;
+    let settings = app.config.learn_settings();
     let now = app.environment.now;
+    Ok(detect_patterns(store, &settings, min_frequency, now)?)
+}
+
+/// Brings the signals of finished sessions up to date.
+pub(crate) fn update_digests(app: &App<'_>, store: &Store) -> anyhow::Result<()> {
     let options = DigestOptions {
         quiet_for: app.config.retention.quiet(),
         prices: &app.config.prices(),
         threads: ingest::threads(app),
         stop: &AtomicBool::new(false),
     };
-    digest_pending(store, &options, now)?;
-    Ok(detect_patterns(store, min_frequency, now)?)
-}
-
-/// Returns the folders of the known workspaces that exist here, by key.
-pub(crate) fn repository_roots(store: &Store) -> anyhow::Result<BTreeMap<String, PathBuf>> {
-    let known = store.workspaces_matching("", WORKSPACES_MAX)?;
-    let roots = known
-        .into_iter()
-        .map(|one| (one.key, PathBuf::from(one.root)));
-    Ok(roots.filter(|(_, root)| root.is_dir()).collect())
+    digest_pending(store, &options, app.environment.now)?;
+    Ok(())
 }
 
 /// Finds the repository of `--repo`: a folder, or a part of the address of a workspace. Without it,
@@ -69,27 +63,27 @@ pub(crate) fn find_repository(
     Ok(found)
 }
 
-pub(crate) fn catalog_dir(app: &App<'_>, root: &Path) -> PathBuf {
-    root.join(&app.config.curate.catalog_dir)
-}
-
-/// Returns the ids of patterns that were approved here and of which no session tells any more. A
-/// pattern that only the team's catalog has is not among them.
-pub(crate) fn patterns_without_evidence(
-    store: &Store,
-    all: &[PatternCandidate],
-) -> anyhow::Result<BTreeSet<String>> {
-    let found: BTreeSet<&str> = all.iter().map(|candidate| candidate.id.as_str()).collect();
-    let approved = store
-        .reviews()?
-        .into_iter()
-        .filter(|review| review.decision == "approve");
-    let ids = approved.map(|review| review.pattern);
-    Ok(ids.filter(|id| !found.contains(id.as_str())).collect())
-}
-
 /// Formats the agents of a pattern.
 pub(crate) fn agent_names(flavors: &[Flavor]) -> String {
     let names: Vec<&str> = flavors.iter().map(|flavor| flavor.name()).collect();
     names.join(", ")
+}
+
+/// Says in words how far the evidence of a candidate reaches.
+pub(crate) const fn level_text(level: EvidenceLevel) -> &'static str {
+    match level {
+        EvidenceLevel::TooThin => "below the gate",
+        EvidenceLevel::Provisional => "real, but thin for the agents' files",
+        EvidenceLevel::DistributionReady => "ready for the agents' files",
+    }
+}
+
+/// Formats a text that already says the same as the guidance.
+pub(crate) fn similar_line(found: &BloatFinding) -> String {
+    let same = match (found.enforced, found.duplicate) {
+        (true, _) => "already enforces it",
+        (false, true) => "says the same",
+        (false, false) => "is similar",
+    };
+    format!("{} {same}: {}", found.source, found.text)
 }

@@ -11,14 +11,19 @@ const WITH_SUBCOMMANDS: &[&str] = &[
 ];
 /// Programs that only run the program in their arguments.
 const PREFIXES: &[&str] = &["sudo", "time", "env", "command", "nohup", "exec", "timeout"];
+/// Commands that only prepare the shell for the next one.
+const PREPARATIONS: &[&str] = &["cd", "export", "pushd", "set", "source", "unset"];
 const KEY_WORDS_MAX: usize = 3;
 /// A command has at most this many programs worth noting.
 const PROGRAMS_MAX: usize = 8;
 
 /// Returns the name of a command that other runs share: its program and subcommands.
 pub(crate) fn program_key(command: &str) -> String {
-    let first = simple_commands(command).into_iter().next();
-    let words = first.unwrap_or_default();
+    let all = simple_commands(command);
+    let prepares = |words: &&Vec<&str>| PREPARATIONS.contains(&words[0]);
+    // `cd app && make` runs make.
+    let main = all.iter().find(|words| !prepares(words)).or(all.first());
+    let words = main.map_or(&[][..], Vec::as_slice);
     let Some((program, rest)) = words.split_first() else {
         return String::new();
     };
@@ -105,6 +110,8 @@ mod tests {
             ("pytest tests/a.py -k x", "pytest"),
             ("python3 -m pytest -q", "python3 -m pytest"),
             ("./gradlew build", "gradlew build"),
+            ("cd app && npm test", "npm test"),
+            ("cd app", "cd"),
             ("rg -n 'a|b' src", "rg"),
             ("sudo docker compose up", "docker compose up"),
             ("", ""),

@@ -7,7 +7,7 @@ use crate::similarity::{jaccard, shingles};
 /// Text this similar is a duplicate.
 const DUPLICATE: f64 = 0.8;
 /// Text this similar is shown beside the guidance.
-const SIMILAR: f64 = 0.5;
+pub(super) const SIMILAR: f64 = 0.5;
 
 /// A text to compare with: a catalog entry, or a file without our blocks.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct BloatFinding {
     pub similarity: f64,
     /// It is a duplicate, so the guidance must not be added.
     pub duplicate: bool,
+    /// The configuration of a linter enforces the rule.
+    pub enforced: bool,
     pub text: String,
 }
 
@@ -46,6 +48,7 @@ pub fn find_bloat(guidance: &str, texts: &[BloatText]) -> Vec<BloatFinding> {
                 source: text.source.clone(),
                 similarity,
                 duplicate: similarity >= DUPLICATE,
+                enforced: false,
                 text: part.to_owned(),
             })
         })

@@ -138,6 +138,32 @@ impl CatalogEntry {
         }
     }
 
+    /// Returns the entry as a candidate, for decisions about a pattern without evidence.
+    pub(super) fn to_candidate(&self, workspace: &str) -> PatternCandidate {
+        let evidence = &self.evidence;
+        PatternCandidate {
+            id: self.id.clone(),
+            kind: self.kind,
+            name: self.signal.clone(),
+            version: self.signal_version,
+            workspace: Some(workspace.to_owned()),
+            sessions: evidence.sessions,
+            times: evidence.events,
+            overcome: 0,
+            flavors: evidence.flavors.clone(),
+            cross_flavor: evidence.flavors.len() > 1,
+            days: 0,
+            minutes: evidence.minutes,
+            tokens: evidence.tokens,
+            log_odds: 0.0,
+            first: evidence.first,
+            last: evidence.last,
+            stale_in: None,
+            evidence: Vec::new(),
+            session_ids: Vec::new(),
+        }
+    }
+
     fn parse(path: &Path, text: &str) -> Result<Self, CatalogError> {
         let invalid = |why: String| CatalogError::Invalid {
             path: path.to_owned(),
@@ -218,6 +244,14 @@ pub fn load_catalog(folder: &Path) -> Result<Vec<CatalogEntry>, CatalogError> {
     Ok(entries)
 }
 
+/// Reads one entry; `None` if there is no such file.
+pub(super) fn load_entry(path: &Path) -> Result<Option<CatalogEntry>, CatalogError> {
+    if !fs::exists(path).map_err(|source| io_error(path, source))? {
+        return Ok(None);
+    }
+    CatalogEntry::parse(path, &read_entry(path)?).map(Some)
+}
+
 fn read_entry(path: &Path) -> Result<String, CatalogError> {
     let size = fs::metadata(path)
         .map_err(|source| io_error(path, source))?
@@ -232,34 +266,81 @@ fn read_entry(path: &Path) -> Result<String, CatalogError> {
     Ok(text.replace("\r\n", "\n"))
 }
 
-/// Writes an entry. The earlier version goes into the history, and the version number follows from
-/// what changed. A scope that the user set in the file stays.
-pub fn save_entry(folder: &Path, mut entry: CatalogEntry) -> Result<SaveOutcome, CatalogError> {
+/// What saving an entry would change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntryChange {
+    pub path: PathBuf,
+    pub before: Option<String>,
+    pub after: String,
+    pub outcome: SaveOutcome,
+    /// The version that goes into the history.
+    replaced: Option<CatalogEntry>,
+}
+
+impl EntryChange {
+    /// Writes the entry and its history.
+    pub fn save(&self) -> Result<(), CatalogError> {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        fs::create_dir_all(folder).map_err(|source| io_error(folder, source))?;
+        if let Some(replaced) = &self.replaced {
+            append_history(folder, replaced)?;
+        }
+        if matches!(self.outcome, SaveOutcome::Unchanged(_)) {
+            return Ok(());
+        }
+        write_text(&self.path, &self.after)
+    }
+}
+
+/// Plans how an entry is written. The earlier version goes into the history, and the version number
+/// follows from what changed. A scope that the user set in the file stays.
+pub fn plan_entry(folder: &Path, mut entry: CatalogEntry) -> Result<EntryChange, CatalogError> {
     let path = folder.join(format!("{}.md", entry.id));
-    let known = match fs::exists(&path).map_err(|source| io_error(&path, source))? {
-        true => Some(CatalogEntry::parse(&path, &read_entry(&path)?)?),
+    let before = match fs::exists(&path).map_err(|source| io_error(&path, source))? {
+        true => Some(read_entry(&path)?),
         false => None,
     };
-    let Some(known) = known else {
-        fs::create_dir_all(folder).map_err(|source| io_error(folder, source))?;
-        write_text(&path, &entry.to_text()?)?;
-        return Ok(SaveOutcome::Created(entry.version));
+    let Some(text) = &before else {
+        let after = entry.to_text()?;
+        return Ok(EntryChange {
+            path,
+            before,
+            after,
+            outcome: SaveOutcome::Created(entry.version),
+            replaced: None,
+        });
     };
+    let known = CatalogEntry::parse(&path, text)?;
     if known.scope != EntryScope::default() {
         entry.scope = known.scope.clone();
     }
     entry.version = known.next_version(&entry);
-    if entry == known {
-        return Ok(SaveOutcome::Unchanged(entry.version));
-    }
-    let outcome = if entry.version == known.version {
-        SaveOutcome::Refreshed(entry.version.clone())
+    let version = entry.version.clone();
+    let (outcome, replaced) = if entry == known {
+        (SaveOutcome::Unchanged(version), None)
+    } else if version == known.version {
+        (SaveOutcome::Refreshed(version), None)
     } else {
-        append_history(folder, &known)?;
-        SaveOutcome::Updated(entry.version.clone())
+        (SaveOutcome::Updated(version), Some(known))
     };
-    write_text(&path, &entry.to_text()?)?;
-    Ok(outcome)
+    let after = match &outcome {
+        SaveOutcome::Unchanged(_) => text.clone(),
+        _ => entry.to_text()?,
+    };
+    Ok(EntryChange {
+        path,
+        before,
+        after,
+        outcome,
+        replaced,
+    })
+}
+
+/// Writes an entry as [`plan_entry`] planned it.
+pub fn save_entry(folder: &Path, entry: CatalogEntry) -> Result<SaveOutcome, CatalogError> {
+    let change = plan_entry(folder, entry)?;
+    change.save()?;
+    Ok(change.outcome)
 }
 
 fn append_history(folder: &Path, entry: &CatalogEntry) -> Result<(), CatalogError> {

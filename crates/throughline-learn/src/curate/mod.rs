@@ -1,15 +1,16 @@
 //! Deciding about candidates.
 //!
 //! [`gate`] holds the two floors of evidence, [`catalog`] the files of promoted patterns,
-//! [`guidance`] the text that agents will read, and [`bloat`] finds what already says the same. A
-//! decision is remembered with its evidence, and asked for again only when the evidence changed.
+//! [`guidance`] the text that agents will read; [`bloat`] and [`linters`] find what already says
+//! the same, and [`curator`] makes decisions. A decision is remembered with its evidence, and asked
+//! for again only when the evidence changed.
 
 mod bloat;
 mod catalog;
+mod curator;
 mod gate;
 mod guidance;
-
-use std::path::Path;
+mod linters;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -17,8 +18,12 @@ use store::{Review, Store};
 
 pub use self::bloat::{BloatFinding, BloatText, find_bloat};
 pub use self::catalog::{
-    CatalogEntry, CatalogError, EntryEvidence, EntryScope, EntryStatus, SaveOutcome, load_catalog,
-    save_entry,
+    CatalogEntry, CatalogError, EntryChange, EntryEvidence, EntryScope, EntryStatus, SaveOutcome,
+    load_catalog, plan_entry, save_entry,
+};
+pub use self::curator::{
+    CandidateView, CurateError, Curator, DecisionOrigin, DecisionOutcome, PatternState,
+    PlannedDecision, repository_roots,
 };
 pub use self::gate::{CurationGate, EvidenceLevel};
 pub use self::guidance::{GUIDANCE_WORDS_MAX, draft_guidance};
@@ -36,6 +41,8 @@ pub enum ReviewDecision {
     Reject,
     /// The decision is postponed.
     Discuss,
+    /// A pattern of the catalog is to leave the agents' files.
+    Withdraw,
 }
 
 impl ReviewDecision {
@@ -44,6 +51,7 @@ impl ReviewDecision {
             Self::Approve => "approve",
             Self::Reject => "reject",
             Self::Discuss => "discuss",
+            Self::Withdraw => "withdraw",
         }
     }
 }
@@ -104,18 +112,6 @@ pub fn record_decision(
         "guidance": new.guidance,
     });
     store.put_review(review, payload.to_string())
-}
-
-/// Writes the catalog entry of an approved candidate.
-pub fn promote(
-    catalog: &Path,
-    candidate: &PatternCandidate,
-    status: EntryStatus,
-    distribution_ready: bool,
-    guidance: &str,
-) -> Result<SaveOutcome, CatalogError> {
-    let entry = CatalogEntry::from_candidate(candidate, status, distribution_ready, guidance);
-    save_entry(catalog, entry)
 }
 
 #[cfg(test)]

@@ -86,13 +86,9 @@ fn the_version_follows_from_what_changed() {
     let first = "Check every returned error, also of Close, and wrap it with context before you \
         return it to the caller of the function in the package";
     let save = |sessions, text: &str| {
-        let outcome = promote(
-            &catalog,
-            &candidate(sessions, true),
-            EntryStatus::Approved,
-            true,
-            text,
-        );
+        let candidate = candidate(sessions, true);
+        let entry = CatalogEntry::from_candidate(&candidate, EntryStatus::Approved, true, text);
+        let outcome = save_entry(&catalog, entry);
         let outcome = outcome.unwrap();
         let version = outcome.version().to_string();
         (outcome, version)

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use store::SessionSignals;
 
 pub use self::quality::{SessionGroup, sound_groups};
+pub(crate) use self::stage::detect_all;
 pub use self::stage::{
     INSTRUCTION_FILES, detect_patterns, read_instructions, run_stage, stored_candidates,
 };
@@ -86,7 +87,7 @@ pub struct PatternCandidate {
     pub stale_in: Option<String>,
     pub evidence: Vec<Evidence>,
     /// All affected sessions.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub session_ids: Vec<SessionId>,
 }
 
@@ -107,6 +108,16 @@ impl PatternCandidate {
     /// Returns the cost as one number, in minutes.
     pub fn impact(&self) -> f64 {
         rank::impact(self.minutes, self.tokens)
+    }
+
+    /// Says whether it occurs in at least this many sessions, or in more if it is normal work.
+    pub fn reaches(&self, min_frequency: u64) -> bool {
+        let factor = if is_routine(&self.name) {
+            ROUTINE_FACTOR
+        } else {
+            1
+        };
+        self.sessions >= min_frequency.max(1) * factor
     }
 
     /// Returns a hash of the evidence: which sessions, and how many events.

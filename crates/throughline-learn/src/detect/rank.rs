@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::tz::TimeZone;
-use memory::signal::is_routine;
 use memory::{Flavor, SignalKind};
 
 use super::cluster::{Cluster, missing_subject};
 use super::quality::SessionGroup;
 use super::{
     CROSS_FLAVOR_SESSIONS, DetectOptions, EVIDENCE_MAX, Evidence, InstructionFile,
-    PatternCandidate, ROUTINE_FACTOR, short_hash,
+    PatternCandidate, short_hash,
 };
 
 const MS_PER_MINUTE: u64 = 60 * 1000;
@@ -29,14 +28,6 @@ pub(super) fn candidate(
     options: &DetectOptions,
 ) -> Option<PatternCandidate> {
     let sessions = cluster.sessions.len() as u64;
-    let factor = if is_routine(&cluster.name) {
-        ROUTINE_FACTOR
-    } else {
-        1
-    };
-    if sessions < options.min_frequency.max(1) * factor {
-        return None;
-    }
     let mut by_flavor: BTreeMap<&str, (Flavor, usize)> = BTreeMap::new();
     let mut days = BTreeSet::new();
     let mut evidence = Vec::new();
@@ -79,7 +70,7 @@ pub(super) fn candidate(
     let often = by_flavor
         .values()
         .filter(|(_, n)| *n >= CROSS_FLAVOR_SESSIONS);
-    Some(PatternCandidate {
+    let candidate = PatternCandidate {
         id: candidate_id(cluster.kind, &cluster.name, cluster.workspace),
         kind: if stale_in.is_some() {
             SignalKind::Instruction
@@ -103,7 +94,10 @@ pub(super) fn candidate(
         stale_in,
         evidence,
         session_ids,
-    })
+    };
+    candidate
+        .reaches(options.min_frequency)
+        .then_some(candidate)
 }
 
 fn candidate_id(kind: SignalKind, name: &str, workspace: Option<&str>) -> String {

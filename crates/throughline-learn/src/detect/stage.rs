@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use store::{PatternRow, SessionSignals, Store};
 
 use super::{DetectOptions, InstructionFile, PatternCandidate, detect, sound_groups};
+use crate::LearnSettings;
 use crate::distribute::{load_registry, observe, registry_path, save_registry};
 
 /// The instruction files at the root of a repository.
@@ -20,14 +21,9 @@ const WORKSPACES_MAX: usize = 1_000;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Detects patterns, and notes which of the distributed ones have become active.
-pub fn run_stage(store: &Store, now: Timestamp) -> store::Result<()> {
+pub fn run_stage(store: &Store, settings: &LearnSettings, now: Timestamp) -> store::Result<()> {
     let sessions = store.session_signals(None)?;
-    detect_in(
-        store,
-        &sessions,
-        DetectOptions::default().min_frequency,
-        now,
-    )?;
+    store_candidates(store, &detect_all(store, &sessions)?, settings, now)?;
     let path = registry_path(store);
     // A damaged registry is reported by the commands that need it; the stage leaves it alone.
     if let Ok(mut registry) = load_registry(&path)
@@ -39,35 +35,50 @@ pub fn run_stage(store: &Store, now: Timestamp) -> store::Result<()> {
     Ok(())
 }
 
-/// Detects patterns in all sessions of the store, stores and returns them.
+/// Detects patterns in all sessions of the store, and returns those that occur in at least
+/// `min_frequency` sessions. What is stored does not depend on that number.
 pub fn detect_patterns(
     store: &Store,
+    settings: &LearnSettings,
     min_frequency: u64,
     now: Timestamp,
 ) -> store::Result<Vec<PatternCandidate>> {
-    detect_in(store, &store.session_signals(None)?, min_frequency, now)
+    let mut candidates = detect_all(store, &store.session_signals(None)?)?;
+    store_candidates(store, &candidates, settings, now)?;
+    candidates.retain(|candidate| candidate.reaches(min_frequency));
+    Ok(candidates)
 }
 
-fn detect_in(
+/// Detects everything that occurs at all, and stores nothing.
+pub(crate) fn detect_all(
     store: &Store,
     sessions: &[SessionSignals],
-    min_frequency: u64,
-    now: Timestamp,
 ) -> store::Result<Vec<PatternCandidate>> {
     let options = DetectOptions {
-        min_frequency,
+        min_frequency: 1,
         instruction_files: instruction_files(store)?,
     };
-    let candidates = detect(sessions, &options);
-    let rows = candidates.iter().map(|candidate| PatternRow {
-        id: candidate.id.clone(),
-        kind: candidate.kind.name().to_owned(),
-        name: candidate.name.clone(),
-        data: serde_json::to_string(candidate).unwrap_or_default(),
-        sessions: candidate.session_ids.clone(),
-    });
-    store.put_patterns(rows.collect(), now)?;
-    Ok(candidates)
+    Ok(detect(sessions, &options))
+}
+
+/// Stores the candidates that a person may be asked about.
+fn store_candidates(
+    store: &Store,
+    candidates: &[PatternCandidate],
+    settings: &LearnSettings,
+    now: Timestamp,
+) -> store::Result<()> {
+    let rows = candidates
+        .iter()
+        .filter(|candidate| candidate.reaches(settings.gate.min_sessions))
+        .map(|candidate| PatternRow {
+            id: candidate.id.clone(),
+            kind: candidate.kind.name().to_owned(),
+            name: candidate.name.clone(),
+            data: serde_json::to_string(candidate).unwrap_or_default(),
+            sessions: candidate.session_ids.clone(),
+        });
+    store.put_patterns(rows.collect(), now)
 }
 
 fn instruction_files(store: &Store) -> store::Result<Vec<InstructionFile>> {

@@ -2,13 +2,14 @@
 //!
 //! [`targets`] chooses the files, [`block`] writes and finds our part of a file, [`plan`] decides
 //! what changes, [`proposal`] turns a change into a diff or applies it, and [`registry`] records
-//! which pattern is proposed or active where. Nothing is written into a repository unless the user
-//! asks for it.
+//! which pattern is proposed or active where. [`repository`] does all of it for one repository.
+//! Nothing is written into a repository unless the user asks for it.
 
 mod block;
 mod plan;
 mod proposal;
 mod registry;
+mod repository;
 mod targets;
 
 use std::io;
@@ -21,6 +22,7 @@ pub use self::registry::{
     PatternRegistry, PlacedPattern, PlacementState, load_registry, observe, registry_path,
     save_registry,
 };
+pub use self::repository::{RepositoryError, RepositoryPlan, plan_repository};
 pub use self::targets::{RepositoryView, TargetFile, choose_targets};
 
 /// A file has at most this many patterns and tokens of them. Longer instruction files are followed

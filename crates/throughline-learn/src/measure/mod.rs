@@ -6,15 +6,19 @@
 //! sessions before the decision are a biased baseline: they count only if there is nothing better,
 //! and then against a stricter threshold.
 
+mod curve;
 mod drift;
 mod opportunity;
+mod placed;
 mod rule;
 
 use jiff::Timestamp;
 use memory::{Flavor, SignalKind};
 use serde::Serialize;
 
+pub use self::curve::{CurvePhase, CurvePoint};
 pub use self::drift::drift_variance;
+pub use self::placed::measure_placed;
 pub use self::rule::{AffectedCount, Effect, EffectState, judge};
 
 use crate::detect::SessionGroup;
@@ -56,6 +60,8 @@ pub struct Measurement {
     pub tokens_per_session: u64,
     pub tokens_spent: u64,
     pub flavors: Vec<FlavorEffect>,
+    /// The rate over time.
+    pub curve: Vec<CurvePoint>,
 }
 
 /// The effect on the sessions of one agent.
@@ -108,11 +114,17 @@ pub fn measure(
         .filter(|group| !active(group) && (reads(group) || pattern.active.is_empty()))
         .copied()
         .collect();
-    let run_in: Vec<_> = earlier
-        .iter()
-        .filter(|group| pattern.decided.is_some() && group.started > pattern.decided)
-        .copied()
-        .collect();
+    let is_run_in =
+        |group: &SessionGroup<'_>| pattern.decided.is_some() && group.started > pattern.decided;
+    let (run_in, history): (Vec<_>, Vec<_>) =
+        earlier.iter().copied().partition(|group| is_run_in(group));
+    let is_hit = |group: &SessionGroup<'_>| is_affected(pattern.kind, pattern.name, group);
+    let phases = [
+        (CurvePhase::History, history.as_slice()),
+        (CurvePhase::RunIn, run_in.as_slice()),
+        (CurvePhase::Active, after.as_slice()),
+    ];
+    let curve = curve::curve(&phases, &is_hit);
     let (before, baseline) = if run_in.len() as u64 >= RUN_IN_MIN {
         (run_in, Baseline::RunIn)
     } else {
@@ -120,10 +132,7 @@ pub fn measure(
     };
     let count = |sessions: &[&SessionGroup<'_>]| AffectedCount {
         sessions: sessions.len() as u64,
-        affected: sessions
-            .iter()
-            .filter(|group| is_affected(pattern.kind, pattern.name, group))
-            .count() as u64,
+        affected: sessions.iter().filter(|group| is_hit(group)).count() as u64,
     };
     let drift = drift_variance(&here, &[pattern.name]);
     let mut effect = judge(count(&before), count(&after), drift, baseline);
@@ -156,6 +165,7 @@ pub fn measure(
         tokens_per_session: pattern.block_tokens,
         tokens_spent: pattern.block_tokens * after.len() as u64,
         flavors: flavors.collect(),
+        curve,
         effect,
     }
 }

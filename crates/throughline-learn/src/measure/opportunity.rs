@@ -17,47 +17,84 @@ struct Subject {
 #[rustfmt::skip]
 const SUBJECTS: &[Subject] = &[
     Subject {
-        programs: &["golangci", "go", "go-build", "go-test", "go-vet"],
+        programs: &[
+            "golangci", "go", "go-build", "go-test", "go-vet", "gofmt", "staticcheck",
+        ],
         endings: &["go"],
-        commands: &["go", "golangci-lint"],
+        commands: &["go", "golangci-lint", "gofmt", "staticcheck"],
     },
     Subject {
-        programs: &["rustc", "rustc-lint", "clippy", "cargo", "cargo-test", "rustfmt"],
+        programs: &[
+            "rustc", "rustc-lint", "clippy", "cargo", "cargo-test", "cargo-deny", "cargo-audit",
+            "rustfmt",
+        ],
         endings: &["rs"],
         commands: &["cargo", "rustc"],
     },
     Subject {
         programs: &[
-            "tsc", "eslint", "biome", "prettier", "js-test", "js-error", "node", "bundler",
-            "playwright",
+            "tsc", "eslint", "oxlint", "biome", "prettier", "js-test", "js-error", "node",
+            "bundler", "playwright", "svelte-check",
         ],
         endings: &["ts", "tsx", "js", "jsx", "mjs", "cjs", "vue", "svelte"],
-        commands: &["tsc", "eslint", "node"],
+        commands: &["tsc", "eslint", "node", "npx", "deno"],
+    },
+    Subject {
+        programs: &["stylelint"],
+        endings: &["css", "scss", "less", "vue", "svelte"],
+        commands: &["stylelint"],
     },
     Subject {
         programs: &[
             "ruff", "mypy", "pylint", "pyright", "pytest", "python", "python-format", "pip",
+            "isort", "ty", "bandit",
         ],
         endings: &["py", "pyi"],
         commands: &["python", "python3", "pytest", "ruff", "mypy", "pip"],
     },
     Subject {
-        programs: &["javac", "kotlinc", "gradle", "maven", "jvm", "checkstyle"],
-        endings: &["java", "kt", "kts"],
-        commands: &["gradle", "gradlew", "mvn"],
+        programs: &[
+            "javac", "kotlinc", "scalac", "gradle", "maven", "jvm", "junit", "checkstyle", "pmd",
+            "ktlint", "detekt", "spotless",
+        ],
+        endings: &["java", "kt", "kts", "scala"],
+        commands: &["gradle", "gradlew", "mvn", "sbt"],
     },
     Subject {
-        programs: &["cc", "cc-error", "ld", "cmake", "make"],
-        endings: &["c", "cc", "cpp", "h", "hpp"],
-        commands: &["make", "cmake", "gcc", "clang"],
+        programs: &["cc", "cc-error", "ld", "cmake", "make", "meson", "clang-tidy"],
+        endings: &["c", "cc", "cpp", "cxx", "h", "hpp"],
+        commands: &["make", "cmake", "gcc", "clang", "meson", "ninja"],
     },
-    Subject { programs: &["csc", "dotnet"], endings: &["cs"], commands: &["dotnet"] },
-    Subject { programs: &["swiftc"], endings: &["swift"], commands: &["swift", "xcodebuild"] },
     Subject {
-        programs: &["rubocop", "rspec"],
+        programs: &["csc", "dotnet", "dotnet-test", "dotnet-analyzer"],
+        endings: &["cs", "csproj"],
+        commands: &["dotnet"],
+    },
+    Subject {
+        programs: &["swiftc", "swiftlint"],
+        endings: &["swift"],
+        commands: &["swift", "xcodebuild", "swiftlint"],
+    },
+    Subject {
+        programs: &["rubocop", "rspec", "ruby", "minitest", "bundle", "rake"],
         endings: &["rb"],
-        commands: &["rubocop", "rspec", "bundle"],
+        commands: &["rubocop", "rspec", "bundle", "ruby", "rake", "rails"],
     },
+    Subject {
+        programs: &["php", "phpunit", "phpstan", "phpcs", "php-cs-fixer", "composer"],
+        endings: &["php"],
+        commands: &["php", "composer", "phpunit", "phpstan"],
+    },
+    Subject {
+        programs: &["elixir", "exunit", "credo", "mix"],
+        endings: &["ex", "exs"],
+        commands: &["mix"],
+    },
+    Subject { programs: &["dart"], endings: &["dart"], commands: &["dart", "flutter"] },
+    Subject { programs: &["ghc"], endings: &["hs"], commands: &["ghc", "cabal", "stack"] },
+    Subject { programs: &["ocaml"], endings: &["ml", "mli"], commands: &["dune", "ocaml"] },
+    Subject { programs: &["zig"], endings: &["zig"], commands: &["zig"] },
+    Subject { programs: &["lua", "luacheck"], endings: &["lua"], commands: &["lua"] },
     Subject { programs: &["markdownlint"], endings: &["md"], commands: &["markdownlint"] },
     Subject {
         programs: &["npm", "pnpm", "yarn"],

@@ -92,6 +92,7 @@ pub(crate) fn stage_settings() -> StageSettings {
         extract_facts_with_model: false,
         summary: Some(distill::summary::SummarySettings::default()),
         model_provider: None,
+        learn: learn::LearnSettings::default(),
         policy: store::retention::RetentionPolicy {
             raw_soft_cap_bytes: u64::MAX,
             raw_hard_cap_bytes: u64::MAX,

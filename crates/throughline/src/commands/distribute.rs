@@ -2,21 +2,16 @@
 
 use std::fs;
 use std::io::{Write, stdout};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
-use learn::curate::load_catalog;
-use learn::detect::sound_groups;
-use learn::distribute::{
-    DistributionPlan, RepositoryView, apply_change, load_registry, observe, plan_distribution,
-    registry_path, save_registry, unified_diff,
-};
+use learn::distribute::{DistributionPlan, plan_repository, unified_diff};
 use memory::{Flavor, Workspace};
 use serde_json::json;
 use store::Store;
 
 use crate::commands::{App, parse_flavor};
-use crate::learning::{self, catalog_dir, find_repository};
+use crate::learning::{self, find_repository};
 use crate::output::table::count;
 use crate::output::text::sanitize;
 use crate::output::{self, Exit};
@@ -50,46 +45,21 @@ pub(crate) struct DistributeArgs {
 
 pub(crate) fn run(app: &App<'_>, args: &DistributeArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
+    learning::update_digests(app, &store)?;
     let workspace = find_repository(app, &store, args.repo.as_deref())?;
-    let root = Path::new(&workspace.root);
-    let sessions = store.session_signals(None)?;
-    let groups = sound_groups(&sessions);
+    let settings = app.config.learn_settings();
     let now = app.environment.now;
-    let path = registry_path(&store);
-    let mut registry = load_registry(&path)?;
-    observe(&mut registry, &groups, now);
-    let flavors = flavors_in_use(args, &workspace, &sessions);
-    let domains = app
-        .config
-        .distribute
-        .domains
-        .get(&workspace.key)
-        .cloned()
-        .unwrap_or_default();
-    let view = RepositoryView {
-        root,
-        workspace: &workspace.key,
-        domains: &domains,
-        flavors: &flavors,
-    };
-    let catalog = load_catalog(&catalog_dir(app, root))?;
-    let all = learning::detect(app, &store, 1)?;
-    let gone = learning::patterns_without_evidence(&store, &all)?;
-    let plan = plan_distribution(&view, &catalog, &registry, &gone)?;
-    registry.note_planned(&workspace.key, root, &plan.placed, now);
-    save_registry(&path, &registry)?;
-    let diffs = write_proposals(app, &store, &workspace, &plan)?;
+    let mut proposed = plan_repository(&store, &settings, &workspace, args.flavor, now)?;
+    let diffs = write_proposals(app, &store, &workspace, &proposed.plan)?;
     if !args.json {
-        print_plan(&plan)?;
+        print_plan(&proposed.plan)?;
     }
-    let applied = args.apply && !plan.changes.is_empty() && confirm(app, args, &plan)?;
+    let has_changes = !proposed.plan.changes.is_empty();
+    let applied = args.apply && has_changes && confirm(app, args, &proposed.plan)?;
     if applied {
-        for change in &plan.changes {
-            apply_change(root, change)?;
-        }
-        registry.note_applied(&workspace.key, &plan.changes, now);
-        save_registry(&path, &registry)?;
+        proposed.apply(now)?;
     }
+    let plan = &proposed.plan;
     if args.json {
         let files: Vec<_> = plan
             .changes
@@ -99,40 +69,19 @@ pub(crate) fn run(app: &App<'_>, args: &DistributeArgs) -> anyhow::Result<Exit> 
                 json!({ "path": change.path, "proposal": file, "diff": unified_diff(change) })
             })
             .collect();
-        let here = registry
-            .patterns
-            .iter()
-            .filter(|placed| placed.workspace == workspace.key);
         output::print_json(&json!({
             "repository": workspace.key,
             "changes": files,
             "applied": applied,
-            "patterns": here.collect::<Vec<_>>(),
+            "patterns": proposed.placements().collect::<Vec<_>>(),
             "notes": plan.notes,
         }))?;
     } else {
-        say_result(&plan, &diffs, applied);
+        say_result(plan, &diffs, applied);
     }
     Ok(Exit::of_query(
         plan.changes.is_empty() && plan.placed.is_empty(),
     ))
-}
-
-fn flavors_in_use(
-    args: &DistributeArgs,
-    workspace: &Workspace,
-    sessions: &[store::SessionSignals],
-) -> Vec<Flavor> {
-    if let Some(flavor) = args.flavor {
-        return vec![flavor];
-    }
-    let here = sessions
-        .iter()
-        .filter(|session| session.workspace.as_ref() == Some(&workspace.key));
-    let mut flavors: Vec<Flavor> = here.map(|session| session.flavor).collect();
-    flavors.sort_by_key(|flavor| flavor.name());
-    flavors.dedup();
-    flavors
 }
 
 /// Writes a diff per file into the data folder, and removes those of an earlier plan. An encrypted

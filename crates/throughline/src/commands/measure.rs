@@ -1,19 +1,12 @@
 //! `throughline measure`
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
-use jiff::Timestamp;
-use learn::curate::load_catalog;
-use learn::detect::sound_groups;
-use learn::distribute::{PlacedPattern, load_registry, observe, registry_path, save_registry};
-use learn::measure::{Baseline, EffectState, MeasuredPattern, Measurement, measure};
-use memory::Flavor;
+use learn::measure::{Baseline, EffectState, Measurement, measure_placed};
 use serde_json::json;
-use store::{Review, Store};
 
 use crate::commands::App;
-use crate::learning::catalog_dir;
+use crate::learning;
 use crate::output::table::count;
 use crate::output::text::sanitize;
 use crate::output::{self, Exit, error_with_hint};
@@ -35,7 +28,10 @@ pub(crate) struct MeasureArgs {
 
 pub(crate) fn run(app: &App<'_>, args: &MeasureArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    let measured = measure_all(app, &store, args.id.as_deref())?;
+    learning::update_digests(app, &store)?;
+    let settings = app.config.learn_settings();
+    let now = app.environment.now;
+    let measured = measure_placed(&store, &settings, args.id.as_deref(), now)?;
     if args.json {
         output::print_json(&json!({ "patterns": measured }))?;
         return Ok(Exit::of_query(measured.is_empty()));
@@ -59,63 +55,7 @@ pub(crate) fn run(app: &App<'_>, args: &MeasureArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Measures the distributed patterns, after looking at their files.
-fn measure_all(app: &App<'_>, store: &Store, id: Option<&str>) -> anyhow::Result<Vec<Measurement>> {
-    let sessions = store.session_signals(None)?;
-    let groups = sound_groups(&sessions);
-    let path = registry_path(store);
-    let mut registry = load_registry(&path)?;
-    observe(&mut registry, &groups, app.environment.now);
-    save_registry(&path, &registry)?;
-    let mut placements: BTreeMap<(&str, &str), Vec<&PlacedPattern>> = BTreeMap::new();
-    for placed in &registry.patterns {
-        if id.is_none_or(|id| placed.pattern.starts_with(id)) {
-            let key = (placed.pattern.as_str(), placed.workspace.as_str());
-            placements.entry(key).or_default().push(placed);
-        }
-    }
-    let reviews = store.reviews()?;
-    let mut measured = Vec::new();
-    for ((pattern, workspace), placed) in placements {
-        let Some(first) = placed.first() else {
-            continue;
-        };
-        let catalog = load_catalog(&catalog_dir(app, &first.root))?;
-        let Some(entry) = catalog.iter().find(|entry| entry.id == pattern) else {
-            continue;
-        };
-        let active = active_since(&placed);
-        let pattern = MeasuredPattern {
-            id: pattern,
-            kind: entry.kind,
-            name: &entry.signal,
-            workspace: Some(workspace),
-            decided: decided_at(&reviews, pattern),
-            active: &active,
-            block_tokens: placed.iter().map(|placed| placed.tokens).max().unwrap_or(0),
-        };
-        let ended = placed.iter().filter_map(|placed| placed.ended).max();
-        measured.push(measure(&pattern, &groups, ended));
-    }
-    Ok(measured)
-}
-
-fn active_since(placed: &[&PlacedPattern]) -> Vec<(Flavor, Timestamp)> {
-    let mut active: BTreeMap<&str, Timestamp> = BTreeMap::new();
-    for (flavor, since) in placed.iter().flat_map(|placed| &placed.active) {
-        let known = active.entry(flavor).or_insert(*since);
-        *known = (*known).min(*since);
-    }
-    let known = |(name, since)| Some((Flavor::from_name(name)?, since));
-    active.into_iter().filter_map(known).collect()
-}
-
-fn decided_at(reviews: &[Review], pattern: &str) -> Option<Timestamp> {
-    let approved = |review: &&Review| review.pattern == pattern && review.decision == "approve";
-    reviews.iter().find(approved).and_then(|review| review.at)
-}
-
-fn format_measurement(one: &Measurement) -> String {
+pub(crate) fn format_measurement(one: &Measurement) -> String {
     let effect = &one.effect;
     let rate =
         |count: learn::measure::AffectedCount| format!("{} of {}", count.affected, count.sessions);

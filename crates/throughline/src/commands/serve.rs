@@ -176,6 +176,7 @@ pub(crate) fn stage_settings(app: &App<'_>) -> anyhow::Result<StageSettings> {
         model_provider: ConfiguredModel::of(app),
         summary: summary.then(|| model::summary_settings(app)).transpose()?,
         policy: retention.policy(),
+        learn: app.config.learn_settings(),
     })
 }
 

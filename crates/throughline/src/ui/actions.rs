@@ -1,5 +1,6 @@
 //! What each action does to the state.
 
+use learn::curate::ReviewDecision;
 use memory::RecordKind;
 use store::InjectionVerdict;
 
@@ -7,6 +8,7 @@ use super::input::TextInput;
 use super::keys::UiAction;
 use super::messages::{UiEffect, UiQuestion};
 use super::open_session::OpenSession;
+use super::patterns;
 use super::state::{ForgetRequest, Overlay, RowTarget, Screen, UiState};
 use super::update::{ask_rows, edit};
 use super::view;
@@ -35,6 +37,15 @@ pub(super) fn perform(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {
         UiAction::Open => open(state),
         UiAction::Back => back(state),
         UiAction::Reach => next_reach(state),
+        UiAction::Resume if state.screen == Screen::Patterns => {
+            patterns::decide(state, ReviewDecision::Reject)
+        }
+        UiAction::Forget if state.screen == Screen::Patterns => {
+            patterns::decide(state, ReviewDecision::Withdraw)
+        }
+        UiAction::Approve => patterns::decide(state, ReviewDecision::Approve),
+        UiAction::Discuss => patterns::decide(state, ReviewDecision::Discuss),
+        UiAction::Distribute => patterns::distribute(state),
         UiAction::Resume => ask_resume(state, false),
         UiAction::CopyCommand => ask_resume(state, true),
         UiAction::CopyId => copy_id(state),
@@ -51,6 +62,7 @@ pub(super) fn perform(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {
         UiAction::Given => go_to(state, Screen::Given),
         UiAction::Usage => go_to(state, Screen::Usage),
         UiAction::Keep => go_to(state, Screen::Keep),
+        UiAction::Patterns => go_to(state, Screen::Patterns),
         UiAction::Mouse => {
             state.mouse = !state.mouse;
             vec![UiEffect::Mouse(state.mouse)]
@@ -97,7 +109,9 @@ fn back(state: &mut UiState) -> Vec<UiEffect> {
 
 fn next_reach(state: &mut UiState) -> Vec<UiEffect> {
     match state.screen {
-        Screen::Session | Screen::Given | Screen::Keep => return Vec::new(),
+        Screen::Session | Screen::Given | Screen::Keep | Screen::Patterns => {
+            return Vec::new();
+        }
         Screen::Usage => state.usage_group += 1,
         _ => {
             let at = state.reaches.iter().position(|reach| *reach == state.reach);
@@ -283,6 +297,7 @@ fn copy_id(state: &mut UiState) -> Vec<UiEffect> {
         (Some(record), ..) => record.to_string(),
         (None, Some(session), _) => session.to_string(),
         (None, None, Some(RowTarget::Fact { id, .. })) => id.to_string(),
+        (None, None, Some(RowTarget::Pattern { id, .. })) => id.clone(),
         _ => return Vec::new(),
     };
     state.notice = Some(format!("Copied {id}."));

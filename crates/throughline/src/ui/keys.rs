@@ -65,6 +65,10 @@ actions! {
     Given = "given", "what agents got", ["alt-4", "4"];
     Usage = "usage", "tokens and cost", ["alt-5", "5"];
     Keep = "keep", "store and limits", ["alt-6", "6"];
+    Patterns = "patterns", "what recurs", ["alt-7", "7"];
+    Approve = "approve", "approve a pattern", ["a"];
+    Discuss = "discuss", "discuss a pattern", ["d"];
+    Distribute = "distribute", "write agents' files", ["w"];
     Mouse = "mouse", "mouse on or off", ["alt-m", "m"];
     Help = "help", "keys", ["f1", "?"];
     Suspend = "suspend", "suspend", ["ctrl-z"];

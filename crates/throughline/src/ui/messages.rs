@@ -5,6 +5,7 @@ use memory::{FactId, RecordId, SessionId};
 use store::{InjectionVerdict, StoredRecord};
 
 use super::open_session::OpenSession;
+use super::patterns::PatternRequest;
 use super::state::{ForgetRequest, ListRow, PreviewPage, Reach, Screen};
 use crate::commands::resume::ResumeCommand;
 
@@ -51,6 +52,13 @@ pub(super) enum UiAnswer {
     ForgetPlan {
         plan: String,
         request: ForgetRequest,
+    },
+    /// What a decision or a distribution would change.
+    PatternPlan {
+        text: String,
+        request: PatternRequest,
+        /// Identifies the change.
+        shown: String,
     },
     ResumeCommand {
         command: ResumeCommand,
@@ -108,6 +116,12 @@ pub(super) enum UiQuestion {
     },
     PlanForget(ForgetRequest),
     Forget(ForgetRequest),
+    PlanPattern(PatternRequest),
+    ChangePattern {
+        request: PatternRequest,
+        /// The change that the user saw.
+        shown: Option<String>,
+    },
     Verdict {
         name: String,
         verdict: InjectionVerdict,

@@ -12,6 +12,7 @@ mod input;
 pub(crate) mod keys;
 mod messages;
 mod open_session;
+mod patterns;
 mod plain;
 mod reports;
 mod rows;

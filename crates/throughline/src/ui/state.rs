@@ -6,6 +6,7 @@ use memory::{FactId, RecordId, SessionId};
 use super::input::TextInput;
 use super::keys::KeyMap;
 use super::open_session::OpenSession;
+use super::patterns::PatternRequest;
 
 /// A screen of the UI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,16 +17,18 @@ pub(super) enum Screen {
     Given,
     Usage,
     Keep,
+    Patterns,
 }
 
 impl Screen {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Search,
         Self::Session,
         Self::Memory,
         Self::Given,
         Self::Usage,
         Self::Keep,
+        Self::Patterns,
     ];
 
     pub(super) const fn name(self) -> &'static str {
@@ -36,6 +39,7 @@ impl Screen {
             Self::Given => "given",
             Self::Usage => "usage",
             Self::Keep => "keep",
+            Self::Patterns => "patterns",
         }
     }
 }
@@ -71,6 +75,12 @@ pub(super) enum RowTarget {
     Injection {
         name: String,
         session: Option<SessionId>,
+    },
+    Pattern {
+        id: String,
+        workspace: Option<String>,
+        /// The session of each page of the preview.
+        sessions: Vec<Option<SessionId>>,
     },
     /// A line of information.
     Note,
@@ -139,6 +149,12 @@ pub(super) enum Overlay {
         plan: String,
         request: ForgetRequest,
     },
+    /// A change of files, which waits for `y`.
+    Pattern {
+        text: String,
+        request: PatternRequest,
+        shown: String,
+    },
 }
 
 /// What to forget.
@@ -164,6 +180,7 @@ pub(super) struct UiState {
     pub(super) given: RowList,
     pub(super) usage: RowList,
     pub(super) keep: RowList,
+    pub(super) patterns: RowList,
     pub(super) usage_group: usize,
     pub(super) session: Option<Box<OpenSession>>,
     /// The session whose preview was asked for last.
@@ -195,6 +212,7 @@ impl UiState {
             given: RowList::default(),
             usage: RowList::default(),
             keep: RowList::default(),
+            patterns: RowList::default(),
             usage_group: 0,
             session: None,
             previewed: None,
@@ -216,6 +234,7 @@ impl UiState {
             Screen::Given => &self.given,
             Screen::Usage => &self.usage,
             Screen::Keep => &self.keep,
+            Screen::Patterns => &self.patterns,
         }
     }
 
@@ -226,6 +245,7 @@ impl UiState {
             Screen::Given => &mut self.given,
             Screen::Usage => &mut self.usage,
             Screen::Keep => &mut self.keep,
+            Screen::Patterns => &mut self.patterns,
         }
     }
 
@@ -255,6 +275,7 @@ impl UiState {
         match &self.list().row()?.target {
             RowTarget::Session(id) => Some(id),
             RowTarget::Injection { session, .. } => session.as_ref(),
+            RowTarget::Pattern { sessions, .. } => sessions.get(self.list().page)?.as_ref(),
             RowTarget::Fact { .. } | RowTarget::Note => None,
         }
     }

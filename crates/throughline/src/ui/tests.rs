@@ -44,7 +44,7 @@ const SCRIPT: &str = "
 ";
 
 /// The UI on a store, without a terminal.
-struct TestUi<'a> {
+pub(super) struct TestUi<'a> {
     state: UiState,
     worker: Worker<'a>,
     is_over: bool,
@@ -67,14 +67,14 @@ fn test_store() -> TestStore {
     store
 }
 
-fn environment() -> Environment {
+pub(super) fn environment() -> Environment {
     Environment::for_test(
         Path::new("/src/shop"),
         START + SignedDuration::from_hours(50),
     )
 }
 
-fn app(environment: &Environment) -> App<'_> {
+pub(super) fn app(environment: &Environment) -> App<'_> {
     App {
         environment,
         config: Config::default(),
@@ -84,7 +84,7 @@ fn app(environment: &Environment) -> App<'_> {
 }
 
 impl<'a> TestUi<'a> {
-    fn new(app: &'a App<'a>, store: &'a TestStore, size: (u16, u16)) -> Self {
+    pub(super) fn new(app: &'a App<'a>, store: &'a TestStore, size: (u16, u16)) -> Self {
         let worker = Worker::new(app, store).unwrap();
         let keys = KeyMap::new(&app.config.ui.keys).unwrap();
         let state = UiState::new(keys, vec![Reach::Everywhere, Reach::Here], "");
@@ -122,11 +122,11 @@ impl<'a> TestUi<'a> {
         }
     }
 
-    fn press(&mut self, code: KeyCode) {
+    pub(super) fn press(&mut self, code: KeyCode) {
         self.apply(UiEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)));
     }
 
-    fn press_with(&mut self, modifiers: KeyModifiers, letter: char) {
+    pub(super) fn press_with(&mut self, modifiers: KeyModifiers, letter: char) {
         self.apply(UiEvent::Key(KeyEvent::new(
             KeyCode::Char(letter),
             modifiers,
@@ -140,7 +140,7 @@ impl<'a> TestUi<'a> {
     }
 
     /// Draws the screen and returns it as text. The cell after a wide character is left out.
-    fn screen(&self) -> String {
+    pub(super) fn screen(&self) -> String {
         let (columns, rows) = self.state.size;
         let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
         terminal.draw(|frame| view(&self.state, frame)).unwrap();

@@ -97,6 +97,14 @@ fn close_overlay(state: &mut UiState, overlay: Overlay, key: &KeyEvent) -> Vec<U
             state.notice = Some("Nothing was forgotten.".to_owned());
             Vec::new()
         }
+        Overlay::Pattern { request, shown, .. } if key.code == KeyCode::Char('y') => {
+            let shown = Some(shown);
+            vec![UiEffect::Ask(UiQuestion::ChangePattern { request, shown })]
+        }
+        Overlay::Pattern { .. } => {
+            state.notice = Some("Nothing was changed.".to_owned());
+            Vec::new()
+        }
         Overlay::Help => Vec::new(),
     }
 }
@@ -208,6 +216,17 @@ fn take_answer(state: &mut UiState, answer: UiAnswer) -> Vec<UiEffect> {
                 row.pages.truncate(1);
                 row.pages.extend(pages);
             }
+        }
+        UiAnswer::PatternPlan {
+            text,
+            request,
+            shown,
+        } => {
+            state.overlay = Some(Overlay::Pattern {
+                text,
+                request,
+                shown,
+            });
         }
         UiAnswer::ForgetPlan { plan, request } => {
             state.overlay = Some(Overlay::Forget { plan, request });

@@ -14,7 +14,7 @@ use super::input::TextInput;
 use super::messages::{UiAnswer, UiEvent, UiQuestion};
 use super::open_session::{OpenSession, TimelineMode};
 use super::state::{ForgetRequest, Reach, Screen};
-use super::{reports, rows};
+use super::{patterns, reports, rows};
 use crate::commands::sessions::{format_tokens, session_label};
 use crate::commands::{App, forget, resume, show, usage};
 use crate::output::table::count;
@@ -114,6 +114,7 @@ impl<'a> Worker<'a> {
                     Screen::Given => reports::injection_rows(self)?,
                     Screen::Usage => reports::usage_rows(self, group)?,
                     Screen::Keep => reports::keep_rows(self)?,
+                    Screen::Patterns => patterns::pattern_rows(self)?,
                 };
                 UiAnswer::Rows {
                     screen,
@@ -175,6 +176,10 @@ impl<'a> Worker<'a> {
                     count(report.records, "record"),
                     count(report.facts, "fact"),
                 ))
+            }
+            UiQuestion::PlanPattern(request) => patterns::plan(self, request)?,
+            UiQuestion::ChangePattern { request, shown } => {
+                patterns::change(self, &request, shown.as_deref())?
             }
             UiQuestion::Verdict { name, verdict } => {
                 self.store.set_verdict(&name, verdict)?;

@@ -1,5 +1,7 @@
 //! The learning loop: the transcript in `docs/LEARNING.md`, forgetting, and split ingestion.
 
+mod http;
+
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +9,6 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::env::{CommandOutput, TestEnv, repository};
-use crate::serve::client::Daemon;
 
 /// The first part of the transcript is at this time, the second a week later.
 const NOW: &str = "2026-11-16T09:00:00Z";
@@ -362,27 +363,6 @@ fn decisions_are_remembered() {
     assert_eq!(unknown.code, Some(2));
     assert!(unknown.stderr.contains("hint:"), "{}", unknown.shown());
     assert_eq!(env.run(&["measure"], NOW, b"").code, Some(1));
-}
-
-#[test]
-fn patterns_are_listed_and_rejected_over_http() {
-    let env = LearningEnv::new();
-    env.write_logs();
-    env.run(&["ingest", "--root", "../logs"], NOW, b"");
-    env.run(&["detect"], NOW, b"");
-    let daemon = Daemon::start(&env.env);
-    let listed = daemon.get("/patterns");
-    let id = listed["candidates"][0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(listed["candidates"][0]["name"], "golangci/errcheck");
-    let reject = json!({ "decision": "reject", "why": "not ours" });
-    let path = format!("/patterns/{id}/review");
-    assert_eq!(daemon.post(&path, &reject)["new"], true);
-    assert_eq!(daemon.post(&path, &reject)["new"], false);
-    let one = daemon.get(&format!("/patterns/{id}"));
-    assert_eq!(one["reviews"][0]["decision"], "reject");
-    let approve = json!({ "decision": "approve" });
-    assert_eq!(daemon.ask("POST", &path, Some(&approve)).status, 400);
-    assert_eq!(daemon.ask("GET", "/patterns/nothing", None).status, 404);
 }
 
 #[test]

@@ -31,14 +31,6 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"\(([A-Z]\w+)\) ?\[Checkstyle\]|\[Checkstyle\].*\[(\w+)\]$",
-        "checkstyle/violation",
-        &[(
-            "[WARN] /a/B.java:3: Missing a Javadoc comment. [Checkstyle] [MissingJavadoc]",
-            "checkstyle/violation",
-        )],
-    ),
-    reader(
         r"^CMake Error",
         "cmake/error",
         &[(
@@ -79,6 +71,44 @@ pub(super) const READERS: &[Reader] = &[
         &[(
             "Dockerfile:3 DL3008 warning: Pin versions in apt get install",
             "hadolint/DL3008",
+        )],
+    ),
+    reader(
+        r#"permission denied while trying to connect to the [Dd]ocker"#,
+        "docker/no-permission",
+        &[(
+            concat!(
+                "permission denied while trying to connect to the Docker daemon socket at unix://",
+                "/var/run/docker.sock",
+            ),
+            "docker/no-permission",
+        )],
+    ),
+    reader(
+        r#"failed to compute cache key|failed to calculate checksum"#,
+        "docker/missing-file",
+        &[(
+            "ERROR: failed to compute cache key: \"/foo\": not found",
+            "docker/missing-file",
+        )],
+    ),
+    reader(
+        r#"failed to solve: process "#,
+        "docker/build-failed",
+        &[(
+            concat!(
+                "ERROR: failed to solve: process \"/bin/sh -c npm ci\" did not complete successfu",
+                "lly: exit code: 1",
+            ),
+            "docker/build-failed",
+        )],
+    ),
+    reader(
+        r#"no configuration file provided"#,
+        "docker/no-compose-file",
+        &[(
+            "no configuration file provided: not found",
+            "docker/no-compose-file",
         )],
     ),
     reader(
@@ -123,14 +153,22 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         concat!(
-            r"^(?:│|\|)? ?Error: (?P<msg>(?:Unsupported|Missing|Invalid|Reference to|",
-            r"Inconsistent|Failed to query)[\w ]+)",
+            r#"^(?:(?:│|\|) )?Error: (?P<msg>Unsupported (?:argument|block type|attribute)|Missi"#,
+            r#"ng required argument|Invalid (?:reference|function argument|value for|index|for_e"#,
+            r#"ach|count|provider)|Reference to undeclared \w+|Inconsistent dependency|Failed to"#,
+            r#" query)"#,
         ),
         "terraform/$msg",
-        &[(
-            "│ Error: Unsupported argument",
-            "terraform/unsupported argument",
-        )],
+        &[
+            (
+                "│ Error: Unsupported argument",
+                "terraform/unsupported argument",
+            ),
+            (
+                "Error: Reference to undeclared resource",
+                "terraform/reference to undeclared resource",
+            ),
+        ],
     ),
     reader(
         concat!(
@@ -144,11 +182,141 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"psql: error|could not connect to server|SQLSTATE\[?(\w{5})",
+        r"psql: error|could not connect to server",
         "postgres/no-connection",
         &[(
             "psql: error: connection to server at \"localhost\" failed",
             "postgres/no-connection",
         )],
+    ),
+    reader(
+        r#"SQLSTATE\[(\w{5})\]"#,
+        "sql/$1",
+        &[(
+            "SQLSTATE[42S02]: Base table or view not found: 1146 Table 'a.b' doesn't exist",
+            "sql/42S02",
+        )],
+    ),
+    reader(
+        r#"^ERROR (\d{4}) \(\w{5}\)"#,
+        "mysql/$1",
+        &[(
+            "ERROR 1045 (28000): Access denied for user 'root'@'localhost'",
+            "mysql/1045",
+        )],
+    ),
+    reader(
+        r#"no such (table|column): "#,
+        "sql/no-such-$1",
+        &[("Error: in prepare, no such table: foo", "sql/no-such-table")],
+    ),
+    reader(
+        r#"An error occurred \((\w+)\) when calling the"#,
+        "aws/$1",
+        &[(
+            concat!(
+                "An error occurred (AccessDenied) when calling the ListBuckets operation: Access ",
+                "Denied",
+            ),
+            "aws/AccessDenied",
+        )],
+    ),
+    reader(
+        r#"ERROR: \(gcloud\.[\w.-]+\) ([A-Z_]{4,})"#,
+        "gcloud/$1",
+        &[(
+            "ERROR: (gcloud.run.deploy) PERMISSION_DENIED: Permission denied on resource",
+            "gcloud/PERMISSION_DENIED",
+        )],
+    ),
+    reader(
+        r#"^Error: (?:INSTALLATION|UPGRADE|UNINSTALLATION) FAILED"#,
+        "helm/failed",
+        &[(
+            "Error: INSTALLATION FAILED: cannot re-use a name that is still in use",
+            "helm/failed",
+        )],
+    ),
+    reader(
+        r#"the server doesn't have a resource type"#,
+        "kubectl/unknown-resource",
+        &[(
+            "error: the server doesn't have a resource type \"foos\"",
+            "kubectl/unknown-resource",
+        )],
+    ),
+    reader(
+        r#"^fatal: \[[^\]]+\]: (FAILED|UNREACHABLE)!"#,
+        "ansible/$1",
+        &[(
+            "fatal: [host1]: FAILED! => {\"changed\": false}",
+            "ansible/FAILED",
+        )],
+    ),
+    reader(
+        r#"^error: attribute '.*' missing"#,
+        "nix/missing-attribute",
+        &[("error: attribute 'foo' missing", "nix/missing-attribute")],
+    ),
+    reader(
+        r#"meson\.build:\d+:\d+: ERROR: "#,
+        "meson/error",
+        &[(
+            "meson.build:3:0: ERROR: Dependency \"foo\" not found, tried pkgconfig",
+            "meson/error",
+        )],
+    ),
+    reader(
+        concat!(
+            r#"^ERROR: .*(?:BUILD|\.bzl|MODULE).*: (?P<msg>no such target|no such package|[\w ]+"#,
+            r#" not found)"#,
+        ),
+        "bazel/$msg",
+        &[(
+            "ERROR: /app/BUILD:3:11: no such target '//a:b': target 'b' not declared",
+            "bazel/no such target",
+        )],
+    ),
+    reader(
+        r#"^- hook id: ([\w-]+)"#,
+        "pre-commit/$1",
+        &[(
+            "- hook id: trailing-whitespace",
+            "pre-commit/trailing-whitespace",
+        )],
+    ),
+    reader(
+        r#"\.github/workflows/\S+:\d+:\d+: .*\[([\w-]+)\]$"#,
+        "actionlint/$1",
+        &[(
+            ".github/workflows/a.yml:3:5: property \"foo\" is not defined [expression]",
+            "actionlint/expression",
+        )],
+    ),
+    reader(
+        r#"^\s+\d+:\d+\s+error\s+.*\s{2}\(([\w-]+)\)$"#,
+        "yamllint/$1",
+        &[(
+            "  3:5       error    wrong indentation: expected 4 but found 2  (indentation)",
+            "yamllint/indentation",
+        )],
+    ),
+    reader(
+        r#"^✖\s+.*\[([a-z-]+)\]$"#,
+        "commitlint/$1",
+        &[(
+            "✖   subject may not be empty [subject-empty]",
+            "commitlint/subject-empty",
+        )],
+    ),
+    reader(
+        r#":\d+: \S+ ==> \S"#,
+        "codespell/typo",
+        &[("a.md:3: teh ==> the", "codespell/typo")],
+    ),
+    reader(
+        r#"\.proto:\d+:\d+: ?"#,
+        "protoc/error",
+        &[("a.proto:3:5: \"Foo\" is not defined.", "protoc/error")],
     ),
 ];

@@ -6,13 +6,17 @@
 //! knows a line, the most informative line itself becomes the name.
 
 mod build_tools;
+mod git;
+mod jvm;
 mod native;
 mod python;
 mod rust;
+mod scripting;
 mod systems;
 mod web;
 mod wrappers;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
@@ -61,8 +65,11 @@ const TABLES: &[&[Reader]] = &[
     rust::READERS,
     web::READERS,
     python::READERS,
+    jvm::READERS,
     native::READERS,
+    scripting::READERS,
     build_tools::READERS,
+    git::READERS,
     systems::READERS,
     python::EXCEPTIONS,
 ];
@@ -140,9 +147,9 @@ fn expand_name(template: &str, captures: &Captures<'_>) -> String {
         name = name.replace("$path", &relative_path(path.as_str()));
     }
     for at in (1..captures.len()).rev() {
-        if let Some(word) = captures.get(at) {
-            name = name.replace(&format!("${at}"), word.as_str());
-        }
+        // Of several alternatives one is captured; the others add nothing.
+        let word = captures.get(at).map_or("", |word| word.as_str());
+        name = name.replace(&format!("${at}"), word);
     }
     name
 }
@@ -171,13 +178,23 @@ fn unread_line(lines: &[String]) -> Option<Diagnostic> {
     let line = lines
         .iter()
         .find(|line| reports_error(line) && !is_wrapper(line))?;
-    let message = short_message(line);
+    let message = short_message(&without_quotations(line));
     let words = message.split(' ').filter(|word| !word.starts_with('<'));
     // A line of placeholders and one word would join unrelated problems.
     (words.filter(|word| word.len() > 2).count() >= 3).then(|| Diagnostic {
         name: format!("{UNREAD}{message}"),
         line: line.clone(),
     })
+}
+
+/// Removes quoted names, which differ from case to case. An apostrophe inside a word is no
+/// quotation mark.
+fn without_quotations(line: &str) -> Cow<'_, str> {
+    static QUOTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r#"(^|[\s(\[:=])(?:'[^']{1,80}'|"[^"]{1,80}"|`[^`]{1,80}`)"#).ok()
+    });
+    let quoted = QUOTED.as_ref();
+    quoted.map_or(line.into(), |quoted| quoted.replace_all(line, "${1}"))
 }
 
 fn both_ends(text: &str) -> String {
@@ -208,6 +225,19 @@ fn plain_line(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unknown_message_loses_what_differs() {
+        let name = |line: &str| diagnostics(line).into_iter().next().map(|found| found.name);
+        let one = name("Error: No agent running in worktree 'results-schema'");
+        assert_eq!(
+            one.as_deref(),
+            Some("other/error no agent running in worktree")
+        );
+        assert_eq!(one, name("Error: No agent running in worktree 'e2e'"));
+        let plain = name("error: can't find the session that doesn't exist");
+        assert!(plain.unwrap().contains("session that"));
+    }
 
     #[test]
     fn every_reader_names_its_examples() {

@@ -1,4 +1,4 @@
-//! Readers for compiled languages besides Rust: Go, Java, Kotlin, C, C++, C#, Swift, Ruby, PHP.
+//! Readers for compiled languages: Go, Java, Kotlin, C, C++, C#, Swift, Zig, Haskell, OCaml, Dart.
 
 use super::{Reader, reader};
 
@@ -9,6 +9,14 @@ pub(super) const READERS: &[Reader] = &[
         &[(
             "a/b.go:12:3: undefined: x (typecheck)",
             "golangci/typecheck",
+        )],
+    ),
+    reader(
+        r#"\.go:\d+:\d+: .*\(((?:SA|ST|QF|S|U)\d{4})\)$"#,
+        "staticcheck/$1",
+        &[(
+            "a.go:3:5: this value of err is never used (SA4006)",
+            "staticcheck/SA4006",
         )],
     ),
     reader(
@@ -36,6 +44,18 @@ pub(super) const READERS: &[Reader] = &[
         &[("vet: ./a.go:3:5: undefined: x", "go-vet/failed")],
     ),
     reader(
+        concat!(
+            r#"\.go:\d+:\d+: (?:[\w.]+ format %|[\w.]+ call has |struct field tag|.*composite li"#,
+            r#"teral uses unkeyed|.*passes lock by value|unreachable code|result of .* call not "#,
+            r#"used|self-assignment|the cancel function|this return statement may be reached)"#,
+        ),
+        "go-vet/failed",
+        &[(
+            "./a.go:3:5: fmt.Printf format %d has arg x of wrong type string",
+            "go-vet/failed",
+        )],
+    ),
+    reader(
         r"\.go:\d+:\d+: (?:undefined: |.* undefined \(|undeclared name)",
         "go-build/undefined",
         &[("./a.go:3:5: undefined: strings", "go-build/undefined")],
@@ -58,6 +78,37 @@ pub(super) const READERS: &[Reader] = &[
         &[(
             "a.go:9:2: cannot use x (variable of type int) as string value",
             "go-build/cannot use",
+        )],
+    ),
+    reader(
+        r#"import cycle not allowed"#,
+        "go-build/import-cycle",
+        &[(
+            "\timports example.com/a: import cycle not allowed",
+            "go-build/import-cycle",
+        )],
+    ),
+    reader(
+        r#"^\S+\.go:\d+:\d+: "#,
+        "go-build/error",
+        &[("./a.go:3:5: x redeclared in this block", "go-build/error")],
+    ),
+    reader(
+        r#"^panic: test timed out"#,
+        "go-test/timeout",
+        &[("panic: test timed out after 30s", "go-test/timeout")],
+    ),
+    reader(
+        r#"^WARNING: DATA RACE"#,
+        "go-test/race",
+        &[("WARNING: DATA RACE", "go-test/race")],
+    ),
+    reader(
+        r#"gofmt needs running|^gofmt: "#,
+        "gofmt/unformatted",
+        &[(
+            "gofmt needs running on the following files:",
+            "gofmt/unformatted",
         )],
     ),
     reader(
@@ -130,6 +181,18 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
+        concat!(
+            r#": (?:warning|error): .*\[((?:bugprone|cert|clang-analyzer|concurrency|cppcoreguid"#,
+            r#"elines|google|hicpp|llvm|misc|modernize|performance|portability|readability)-[\w."#,
+            r#"-]+)"#,
+        ),
+        "clang-tidy/$1",
+        &[(
+            "a.cpp:3:5: warning: use nullptr [modernize-use-nullptr]",
+            "clang-tidy/modernize-use-nullptr",
+        )],
+    ),
+    reader(
         r"\[-W(?:error=)?([a-z][\w+-]*)(?:=\d)?(?:,-Wunused)?\]$",
         "cc/-W$1",
         &[(
@@ -146,11 +209,43 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
+        concat!(
+            r#"cannot find -l([\w+-]+)|library not found for -l([\w+-]+)|library .?([\w+-]+).? n"#,
+            r#"ot found$"#,
+        ),
+        "ld/missing-library $1$2$3",
+        &[("/usr/bin/ld: cannot find -lfoo", "ld/missing-library foo")],
+    ),
+    reader(
         r"undefined reference to|Undefined symbols for architecture",
         "ld/undefined-reference",
         &[(
             "a.o: in function `main': undefined reference to `f'",
             "ld/undefined-reference",
+        )],
+    ),
+    reader(
+        concat!(
+            r#"\.(?:c|cc|cpp|cxx|h|hpp|m|mm):\d+:\d+: (?:fatal )?error: '[^']+' (?P<msg>undeclar"#,
+            r#"ed|was not declared|has no member|does not name a type)"#,
+        ),
+        "cc-error/$msg",
+        &[(
+            "a.c:3:5: error: 'x' undeclared (first use in this function)",
+            "cc-error/undeclared",
+        )],
+    ),
+    reader(
+        concat!(
+            r#"\.(?:c|cc|cpp|cxx|h|hpp|m|mm):\d+:\d+: (?:fatal )?error: (?P<msg>use of undeclare"#,
+            r#"d|unknown type name|no matching function|no member named|implicit declaration|red"#,
+            r#"efinition of|conflicting types|too (?:few|many) arguments|invalid conversion|stat"#,
+            r#"ic assertion failed)"#,
+        ),
+        "cc-error/$msg",
+        &[(
+            "a.cpp:3:5: error: use of undeclared identifier 'x'",
+            "cc-error/use of undeclared",
         )],
     ),
     reader(
@@ -170,37 +265,93 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
+        r#"\berror ((?:CA|IDE|SA|RS|BL|xUnit)\d{4}):"#,
+        "dotnet-analyzer/$1",
+        &[(
+            "A.cs(3,5): error CA1822: Member 'X' does not access instance data",
+            "dotnet-analyzer/CA1822",
+        )],
+    ),
+    reader(
+        r#"^\s+Failed [\w.]+\S* ?.*\[\d[\d.]* ?m?s\]$"#,
+        "dotnet-test/failed",
+        &[("  Failed A.B.Adds [12 ms]", "dotnet-test/failed")],
+    ),
+    reader(
         r"\berror ((?:MSB|NU|NETSDK)\d{4}):",
         "dotnet/$1",
         &[("error NU1101: Unable to find package X.", "dotnet/NU1101")],
     ),
     reader(
-        r"\.swift:\d+:\d+: error: (?P<msg>.+)",
+        r#"\.swift:\d+:\d+: (?:warning|error): .* Violation: .*\((\w+)\)$"#,
+        "swiftlint/$1",
+        &[(
+            concat!(
+                "/app/A.swift:3:5: warning: Line Length Violation: Line should be 120 characters ",
+                "or less (line_length)",
+            ),
+            "swiftlint/line_length",
+        )],
+    ),
+    reader(
+        concat!(
+            r#"\.swift:\d+:\d+: error: (?P<msg>cannot find|cannot convert|missing argument|value"#,
+            r#" of type|use of|expected|no such module|type)"#,
+        ),
         "swiftc/$msg",
         &[(
             "A.swift:3:5: error: cannot find 'x' in scope",
-            "swiftc/cannot find x in scope",
+            "swiftc/cannot find",
         )],
     ),
     reader(
-        r": [CWEF]: (?:\[Correctable\] )?([A-Z]\w+/\w+):",
-        "rubocop/$1",
+        r"\.swift:\d+:\d+: error: (?P<msg>.+)",
+        "swiftc/$msg",
         &[(
-            "a.rb:3:5: C: [Correctable] Style/StringLiterals: Prefer single-quoted",
-            "rubocop/Style/StringLiterals",
+            "A.swift:3:5: error: ambiguous reference",
+            "swiftc/ambiguous reference",
         )],
     ),
     reader(
-        r"^rspec \./|^\s+Failure/Error:|^Minitest::",
-        "rspec/failed",
-        &[("rspec ./spec/a_spec.rb:3 # A works", "rspec/failed")],
+        r#"\.zig:\d+:\d+: error: "#,
+        "zig/error",
+        &[(
+            "a.zig:3:5: error: use of undeclared identifier 'x'",
+            "zig/error",
+        )],
     ),
     reader(
-        r"^PHP (?:Fatal|Parse) error|^(?:Fatal|Parse) error: ",
-        "php/fatal-error",
+        r#"\.hs:\d+:\d+: error: \[(GHC-\d+)\]"#,
+        "ghc/$1",
+        &[("src/A.hs:3:5: error: [GHC-88464]", "ghc/GHC-88464")],
+    ),
+    reader(
+        r#"\.hs:\d+:\d+: error"#,
+        "ghc/error",
+        &[("src/A.hs:3:5: error:", "ghc/error")],
+    ),
+    reader(
+        concat!(
+            r#"^Error: (?P<msg>Unbound (?:value|module|constructor|type)|This expression has typ"#,
+            r#"e|Syntax error)"#,
+        ),
+        "ocaml/$msg",
+        &[("Error: Unbound value foo", "ocaml/unbound value")],
+    ),
+    reader(
+        r#"• .*\.dart:\d+:\d+ • (\w+)$"#,
+        "dart/$1",
         &[(
-            "PHP Fatal error:  Uncaught Error: Call to undefined function",
-            "php/fatal-error",
+            "  error • Undefined name 'x' • lib/a.dart:3:5 • undefined_identifier",
+            "dart/undefined_identifier",
+        )],
+    ),
+    reader(
+        r#"\.dart:\d+:\d+: Error: "#,
+        "dart/error",
+        &[(
+            "Error: lib/a.dart:3:5: Error: Undefined name 'x'.",
+            "dart/error",
         )],
     ),
 ];

@@ -39,6 +39,35 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
+        r#"^\S+\.pyi?:\d+(?::\d+)?: error: "#,
+        "mypy/error",
+        &[("a.py:3: error: Name \"x\" is not defined", "mypy/error")],
+    ),
+    reader(
+        r#"^error\[([a-z]+(?:-[a-z]+)+)\]: "#,
+        "ty/$1",
+        &[(
+            "error[unresolved-import]: Cannot resolve imported module `foo`",
+            "ty/unresolved-import",
+        )],
+    ),
+    reader(
+        r#"Imports are incorrectly sorted"#,
+        "isort/unsorted",
+        &[(
+            "ERROR: /app/a.py Imports are incorrectly sorted and/or formatted.",
+            "isort/unsorted",
+        )],
+    ),
+    reader(
+        r#"Issue: \[(B\d{3}):"#,
+        "bandit/$1",
+        &[(
+            ">> Issue: [B602:subprocess_popen_with_shell_equals_true] x",
+            "bandit/B602",
+        )],
+    ),
+    reader(
         r"- error: .*\((report\w+)\)$",
         "pyright/$1",
         &[(
@@ -95,7 +124,10 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"No matching distribution found for ([\w.-]+)|No solution found when resolving",
+        concat!(
+            r"No matching distribution found for ([\w.-]+)|No solution found when resolving|versi",
+            r"on solving failed|is not compatible with some of the required",
+        ),
         "pip/no-solution",
         &[(
             "ERROR: No matching distribution found for foo",

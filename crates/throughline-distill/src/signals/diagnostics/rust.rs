@@ -49,6 +49,44 @@ pub(super) const READERS: &[Reader] = &[
         ],
     ),
     reader(
+        concat!(
+            r#"^error: (?P<msg>expected|cannot find (?:macro|attribute|derive macro)|this file c"#,
+            r#"ontains an un\w+ delimiter|mismatched closing delimiter|unexpected closing delimi"#,
+            r#"ter|unknown start of token|no rules expected|format argument must be|environment "#,
+            r#"variable .* not defined)"#,
+        ),
+        "rustc/$msg",
+        &[
+            (
+                "error: expected one of `;` or `}`, found `let`",
+                "rustc/expected",
+            ),
+            (
+                "error: cannot find macro `foo` in this scope",
+                "rustc/cannot find macro",
+            ),
+        ],
+    ),
+    reader(
+        concat!(
+            r#"^error\[(banned|rejected|unlicensed|vulnerability|unmaintained|unsound|yanked|dup"#,
+            r#"licate|source-not-allowed|license-not-encountered)\]"#,
+        ),
+        "cargo-deny/$1",
+        &[(
+            "error[banned]: crate 'foo' is explicitly banned",
+            "cargo-deny/banned",
+        )],
+    ),
+    reader(
+        r#"\b(RUSTSEC-\d{4}-\d{4})\b"#,
+        "cargo-audit/$1",
+        &[(
+            "ID:        RUSTSEC-2020-0071",
+            "cargo-audit/RUSTSEC-2020-0071",
+        )],
+    ),
+    reader(
         r"^error: linking with `[^`]+` failed",
         "rustc/linking",
         &[(
@@ -57,9 +95,15 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"^test .+ \.\.\. FAILED$",
+        r"^test .+ \.\.\. FAILED$|^\s+(?:FAIL|TIMEOUT|SIG[A-Z]+) \[\s*[\d.]+s\]",
         "cargo-test/failed",
-        &[("test tests::it_adds ... FAILED", "cargo-test/failed")],
+        &[
+            ("test tests::it_adds ... FAILED", "cargo-test/failed"),
+            (
+                "        FAIL [   0.826s] app::cli it_adds",
+                "cargo-test/failed",
+            ),
+        ],
     ),
     reader(
         r"^thread '.*' (?:\(\d+\) )?panicked at",

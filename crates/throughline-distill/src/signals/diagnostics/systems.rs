@@ -1,182 +1,8 @@
-//! Readers for programs that every project uses: git, ssh, gh, the shell, the network, HTTP.
+//! Readers for programs that every project uses: the shell, the network, HTTP.
 
 use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
-    reader(
-        r"\.lock': File exists|Another git process seems to be running",
-        "git/index-locked",
-        &[(
-            "fatal: Unable to create '/a/.git/index.lock': File exists.",
-            "git/index-locked",
-        )],
-    ),
-    reader(
-        r"^fatal: not a git repository",
-        "git/not-a-repository",
-        &[(
-            "fatal: not a git repository (or any of the parent directories): .git",
-            "git/not-a-repository",
-        )],
-    ),
-    reader(
-        r"pathspec '[^']*' did not match",
-        "git/no-such-pathspec",
-        &[(
-            "error: pathspec 'feature' did not match any file(s) known to git",
-            "git/no-such-pathspec",
-        )],
-    ),
-    reader(
-        concat!(
-            r"^fatal: a branch named|already exists\.?$.*branch|already used by worktree|",
-            r"is already checked out",
-        ),
-        "git/branch-exists",
-        &[(
-            "fatal: a branch named 'x' already exists",
-            "git/branch-exists",
-        )],
-    ),
-    reader(
-        r"! \[(?:remote )?rejected\]|non-fast-forward|\(fetch first\)|failed to push some refs",
-        "git/push-rejected",
-        &[(
-            "error: failed to push some refs to 'https://example.com/a.git'",
-            "git/push-rejected",
-        )],
-    ),
-    reader(
-        r"^CONFLICT \(|fix conflicts and then|Automatic merge failed|could not apply [0-9a-f]{7}",
-        "git/conflict",
-        &[("CONFLICT (content): Merge conflict in a.rs", "git/conflict")],
-    ),
-    reader(
-        concat!(
-            r"local changes (?:to the following files )?would be overwritten|cannot ",
-            r"(?:pull with rebase|rebase): You have unstaged|contains modified or untracked",
-        ),
-        "git/uncommitted-changes",
-        &[(
-            "error: Your local changes to the following files would be overwritten by merge:",
-            "git/uncommitted-changes",
-        )],
-    ),
-    reader(
-        r"nothing to commit|no changes added to commit",
-        "git/nothing-to-commit",
-        &[(
-            "nothing to commit, working tree clean",
-            "git/nothing-to-commit",
-        )],
-    ),
-    reader(
-        concat!(
-            r"ambiguous argument '|unknown revision|bad revision|bad object|not a valid ",
-            r"object name|invalid reference|couldn't find remote ref|invalid upstream",
-        ),
-        "git/unknown-revision",
-        &[(
-            concat!(
-                "fatal: ambiguous argument 'main..x': unknown revision or path not in the ",
-                "working tree.",
-            ),
-            "git/unknown-revision",
-        )],
-    ),
-    reader(
-        r"no upstream branch|no tracking information",
-        "git/no-upstream",
-        &[(
-            "fatal: The current branch x has no upstream branch.",
-            "git/no-upstream",
-        )],
-    ),
-    reader(
-        r"corrupt patch at|patch does not apply|patch failed:",
-        "git/patch-does-not-apply",
-        &[(
-            "error: corrupt patch at line 43",
-            "git/patch-does-not-apply",
-        )],
-    ),
-    reader(
-        r"[Pp]lease tell me who you are|empty ident name",
-        "git/no-identity",
-        &[("*** Please tell me who you are.", "git/no-identity")],
-    ),
-    reader(
-        r"(?:pre-commit|pre-push|commit-msg|pre-receive) hook (?:declined|failed|exited)",
-        "git/hook-failed",
-        &[("error: pre-push hook declined", "git/hook-failed")],
-    ),
-    reader(
-        r"The following paths are ignored by one of your \.gitignore",
-        "git/ignored-path",
-        &[(
-            "The following paths are ignored by one of your .gitignore files:",
-            "git/ignored-path",
-        )],
-    ),
-    reader(
-        r"Permission denied \(publickey|Could not read from remote repository",
-        "ssh/permission-denied",
-        &[(
-            "git@github.com: Permission denied (publickey).",
-            "ssh/permission-denied",
-        )],
-    ),
-    reader(
-        r"Host key verification failed",
-        "ssh/host-key",
-        &[("Host key verification failed.", "ssh/host-key")],
-    ),
-    reader(
-        concat!(
-            r"could not read Username for|Authentication failed for|Invalid username or ",
-            r"(?:password|token)",
-        ),
-        "git/no-credentials",
-        &[(
-            "fatal: could not read Username for 'https://github.com': terminal prompts disabled",
-            "git/no-credentials",
-        )],
-    ),
-    reader(
-        r"gh auth login|not logged (?:in|into)",
-        "gh/not-logged-in",
-        &[(
-            "To get started with GitHub CLI, please run:  gh auth login",
-            "gh/not-logged-in",
-        )],
-    ),
-    reader(
-        r"^(?:gh: )?.*\(HTTP ([45]\d\d)\)",
-        "http/$1",
-        &[("gh: Not Found (HTTP 404)", "http/404")],
-    ),
-    reader(
-        r"^(?:gh: )?GraphQL: (?P<msg>.+)",
-        "gh/graphql $msg",
-        &[(
-            concat!(
-                "GraphQL: Could not resolve to a PullRequest with the number of 12. ",
-                "(repository.pullRequest)",
-            ),
-            concat!(
-                "gh/graphql could not resolve to a pullrequest with the number of <number> ",
-                "repository.pullrequest",
-            ),
-        )],
-    ),
-    reader(
-        r"Unknown JSON field: |no pull requests found|no checks reported",
-        "gh/nothing-found",
-        &[(
-            "no pull requests found for branch \"x\"",
-            "gh/nothing-found",
-        )],
-    ),
     reader(
         r"command not found: ([\w.@/-]+)",
         "shell/command-not-found $1",
@@ -186,8 +12,8 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"(?:^|[ :])([\w.@-]+): (?:command )?not found$",
-        "shell/command-not-found $1",
+        r"(?:^|[ :])([\w.@-]+): command not found$|(?:^|: )(?:line )?\d+: ([\w.@-]+): not found$",
+        "shell/command-not-found $1$2",
         &[
             (
                 "bash: line 1: rg: command not found",
@@ -217,6 +43,54 @@ pub(super) const READERS: &[Reader] = &[
                 "shell/path-missing a.txt",
             ),
         ],
+    ),
+    reader(
+        r#"bad interpreter: "#,
+        "shell/bad-interpreter",
+        &[(
+            "bash: ./a.sh: /bin/zsh^M: bad interpreter: No such file or directory",
+            "shell/bad-interpreter",
+        )],
+    ),
+    reader(
+        concat!(
+            r#"(?:tar|stat|can't open file):? ['"]?(?P<path>[\w@.~/+-]+)['"]?: (?:Cannot open|st"#,
+            r#"at|\[Errno 2\])"#,
+        ),
+        "shell/path-missing $path",
+        &[
+            (
+                "stat: .git/a.json: stat: No such file or directory",
+                "shell/path-missing .git/a.json",
+            ),
+            (
+                "tar: foo.tar: Cannot open: No such file or directory",
+                "shell/path-missing foo.tar",
+            ),
+            (
+                concat!(
+                    "python3: can't open file '/home/a/app/foo.py': [Errno 2] No such file or dir",
+                    "ectory",
+                ),
+                "shell/path-missing app/foo.py",
+            ),
+        ],
+    ),
+    reader(
+        r#"‘(?P<path>[\w@.~/+-]+)’: No such file"#,
+        "shell/path-missing $path",
+        &[(
+            "find: ‘docs/foo’: No such file or directory",
+            "shell/path-missing docs/foo",
+        )],
+    ),
+    reader(
+        r#"^stat (?P<path>[\w@.~/+-]+): (?:no such file|directory not found)"#,
+        "shell/path-missing $path",
+        &[(
+            "stat ./cmd/app/x: no such file or directory",
+            "shell/path-missing cmd/app/x",
+        )],
     ),
     reader(
         r#"['"`]?(?P<path>[\w@.~/+-]+)['"`]?: No such file or directory"#,
@@ -255,6 +129,19 @@ pub(super) const READERS: &[Reader] = &[
             "touch: cannot touch 'x': Read-only file system",
             "shell/not-permitted",
         )],
+    ),
+    reader(
+        r#"Argument list too long"#,
+        "shell/argument-list-too-long",
+        &[(
+            "bash: /usr/bin/rm: Argument list too long",
+            "shell/argument-list-too-long",
+        )],
+    ),
+    reader(
+        r#": Is a directory$"#,
+        "shell/is-a-directory",
+        &[("grep: foo: Is a directory", "shell/is-a-directory")],
     ),
     reader(
         r"[Nn]o space left on device|[Dd]isk quota exceeded",
@@ -380,6 +267,17 @@ pub(super) const READERS: &[Reader] = &[
             "error: unrecognized subcommand 'foo'",
             "cli/unknown-command",
         )],
+    ),
+    reader(
+        r#""status(?:Code|_code)?"\s*:\s*([45]\d\d)\b|\bERROR ([45]\d\d): "#,
+        "http/$1$2",
+        &[
+            (
+                "{\"statusCode\":500,\"message\":\"Internal server error\"}",
+                "http/500",
+            ),
+            ("2026-01-01 00:00:00 ERROR 403: Forbidden.", "http/403"),
+        ],
     ),
     reader(
         r"HTTP/[\d.]+\x22? ([45]\d\d)\b",

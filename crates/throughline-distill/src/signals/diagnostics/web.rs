@@ -15,7 +15,69 @@ pub(super) const READERS: &[Reader] = &[
         ],
     ),
     reader(
-        r"^\s+\d+:\d+\s+(?:error|✖)\s+.*\s{2,}(@?[a-z][\w-]*(?:/[\w-]+)*)$",
+        r#"^\s+\d+:\d+\s+✖\s+.*\s{2,}([a-z-]+(?:/[a-z-]+)*)$"#,
+        "stylelint/$1",
+        &[(
+            " 3:5  ✖  Unexpected unknown property \"colr\"  property-no-unknown",
+            "stylelint/property-no-unknown",
+        )],
+    ),
+    reader(
+        concat!(
+            r#": line \d+, col \d+, (?:Error|Warning) - .*\((@?[a-z][\w/@-]*)\)$|:\d+:\d+: .*\[("#,
+            r#"?:Error|Warning)/(@?[a-z][\w/@-]*)\]$|^\d+:\d+\s+(?:Error|Warning): .*\s{2,}(@?[a"#,
+            r#"-z][\w/-]*)$"#,
+        ),
+        "eslint/$1$2$3",
+        &[
+            (
+                "/app/a.js: line 3, col 7, Error - 'x' is never used. (no-unused-vars)",
+                "eslint/no-unused-vars",
+            ),
+            (
+                "/app/a.js:3:7: 'x' is defined but never used. [Error/no-unused-vars]",
+                "eslint/no-unused-vars",
+            ),
+            (
+                "12:9  Error: `'` can be escaped with `&apos;`.  react/no-unescaped-entities",
+                "eslint/react/no-unescaped-entities",
+            ),
+        ],
+    ),
+    reader(
+        r#"^ESLint found too many warnings"#,
+        "eslint/too-many-warnings",
+        &[(
+            "ESLint found too many warnings (maximum: 0).",
+            "eslint/too-many-warnings",
+        )],
+    ),
+    reader(
+        r#"^\s*(?:⚠|×|x) [\w-]+\(([\w-]+)\): "#,
+        "oxlint/$1",
+        &[(
+            "  ⚠ eslint(no-unused-vars): Variable 'x' is declared but never used.",
+            "oxlint/no-unused-vars",
+        )],
+    ),
+    reader(
+        r#"^Error: .*\((?:ts|js|svelte)\)$"#,
+        "svelte-check/error",
+        &[(
+            "Error: Type 'string' is not assignable to type 'number'. (ts)",
+            "svelte-check/error",
+        )],
+    ),
+    reader(
+        r#"^Type error: "#,
+        "tsc/type-error",
+        &[(
+            "Type error: Property 'x' does not exist on type 'Y'.",
+            "tsc/type-error",
+        )],
+    ),
+    reader(
+        r"^\s+\d+:\d+\s+error\s+.*\s{2,}(@?[a-z][\w-]*(?:/[\w-]+)*)$",
         "eslint/$1",
         &[
             (
@@ -95,8 +157,9 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         concat!(
-            r"^\s*(?:AssertionError|expect\(.*\)\.)|^\s+(?:✕|✗) |",
-            r"^\(fail\) |^\s+\d+\) .*:$|^not ok \d+",
+            r"^\s*AssertionError(?: \[|: expected .* to |: Timed out retrying)|",
+            r"^\s*(?:Error: )?expect\(.*\)\.|^\s+(?:✕|✗) |^\s+(?:×|→) (?:.* \d+ ?ms$|expected )|",
+            r"^\(fail\) |^✖ .*\(\d[\d.]*ms\)$|^not ok \d+",
         ),
         "js-test/failed",
         &[
@@ -106,6 +169,13 @@ pub(super) const READERS: &[Reader] = &[
             ),
             ("  ✕ adds two numbers (3 ms)", "js-test/failed"),
             ("(fail) sums > adds [1.2ms]", "js-test/failed"),
+            ("AssertionError: expected 3 to be 4", "js-test/failed"),
+            ("   × adds 3ms", "js-test/failed"),
+            ("✖ adds two (1.2ms)", "js-test/failed"),
+            (
+                "Error: expect(locator).toBeVisible() failed",
+                "js-test/failed",
+            ),
         ],
     ),
     reader(
@@ -171,6 +241,20 @@ pub(super) const READERS: &[Reader] = &[
         ],
     ),
     reader(
+        r#"Couldn't find a script named "([\w:.-]+)"|Missing script: ([\w:.-]+)$"#,
+        "npm/missing-script $1$2",
+        &[
+            (
+                "Usage Error: Couldn't find a script named \"lint\".",
+                "npm/missing-script lint",
+            ),
+            (
+                " ERR_PNPM_NO_SCRIPT  Missing script: build",
+                "npm/missing-script build",
+            ),
+        ],
+    ),
+    reader(
         r"\b(ERR_PNPM_[A-Z_]+)",
         "pnpm/$1",
         &[(
@@ -192,6 +276,22 @@ pub(super) const READERS: &[Reader] = &[
         &[(
             "TypeError: Cannot read properties of undefined (reading 'x')",
             "js-error/TypeError",
+        )],
+    ),
+    reader(
+        r#"^error: Uncaught .*?((?:Syntax|Type|Reference|Range)Error): "#,
+        "js-error/$1",
+        &[(
+            "error: Uncaught (in promise) TypeError: x is not a function",
+            "js-error/TypeError",
+        )],
+    ),
+    reader(
+        r#"failed to resolve import|Could not resolve import"#,
+        "bundler/unresolved-import",
+        &[(
+            "[vite]: Rollup failed to resolve import \"foo\" from \"/app/src/a.ts\".",
+            "bundler/unresolved-import",
         )],
     ),
     reader(

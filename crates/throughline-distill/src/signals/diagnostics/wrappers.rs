@@ -16,7 +16,8 @@ const WRAPPERS: &[&str] = &[
     r"(?i)exit(ed)? with (code )?-?\d+|exit status \d+",
     concat!(
         r"(?i)^\W*error:? task failed|task failed$|command failed\b|run failed: command|",
-        r"recipe .* failed",
+        r"recipe .* failed|command finished with error|^task: Failed to run|^NX +Running target|",
+        r"^nox > Session|^Failed to compile\.?$|^\*\* \w+ FAILED \*\*$|Compilation failed$",
     ),
     concat!(
         r"^FAIL(ED)?\b|^\s*FAIL\s|^ok\s|^\?\s|^\s*PASS\b|^=== (RUN|CONT|PAUSE|NAME)|^exit ",
@@ -121,6 +122,14 @@ mod tests {
             "error: Recipe `lint` failed on line 3 with exit code 1",
             "Process completed with exit code 1.",
             "test result: FAILED. 3 passed; 1 failed; 0 ignored",
+            "web:lint: ERROR: command finished with error: command (/a) pnpm run lint exited (1)",
+            "task: Failed to run task \"test\": exit status 1",
+            "** BUILD FAILED **",
+            "[error] (Compile / compileIncremental) Compilation failed",
+            "Failed to compile.",
+            "NX   Running target lint for project web failed",
+            "nox > Session tests failed.",
+            "lerna ERR! npm run test exited 1 in 'a'",
         ] {
             assert_eq!(diagnostics(text), [], "{text}");
         }

@@ -105,6 +105,7 @@ fn empty_text(state: &UiState) -> String {
         Screen::Given => "No agent was given anything yet.".to_owned(),
         Screen::Usage => "No usage.".to_owned(),
         Screen::Keep => String::new(),
+        Screen::Patterns => "Nothing recurs in enough sessions yet.".to_owned(),
     }
 }
 

@@ -89,6 +89,7 @@ pub(super) fn view(state: &UiState, frame: &mut Frame<'_>) {
         None => {}
         Some(Overlay::Help) => overlay::draw_help(state, frame),
         Some(Overlay::Forget { plan, .. }) => overlay::draw_plan(plan, frame),
+        Some(Overlay::Pattern { text, .. }) => overlay::draw_change(text, frame),
     }
 }
 
@@ -255,6 +256,16 @@ fn foot_line(state: &UiState, theme: Theme, area: Rect) -> Line<'static> {
             (UiAction::Help, "keys"),
         ],
         Screen::Keep => &[(UiAction::Back, "back"), (UiAction::Help, "keys")],
+        Screen::Patterns => &[
+            (UiAction::Approve, "approve"),
+            (UiAction::Resume, "reject"),
+            (UiAction::Discuss, "discuss"),
+            (UiAction::NextHit, "evidence"),
+            (UiAction::Open, "open"),
+            (UiAction::Distribute, "write files"),
+            (UiAction::Forget, "withdraw"),
+            (UiAction::Help, "keys"),
+        ],
     };
     let mut spans = Vec::new();
     let mut used = 0;

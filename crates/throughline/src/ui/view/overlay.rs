@@ -1,4 +1,4 @@
-//! What lies over a screen: the page of keys, and the plan of what would be forgotten.
+//! What lies over a screen: the page of keys, and what would be forgotten or changed.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -23,6 +23,17 @@ pub(super) fn draw_help(state: &UiState, frame: &mut Frame<'_>) {
 
 /// Draws what would be forgotten, with the question whether to do so.
 pub(super) fn draw_plan(plan: &str, frame: &mut Frame<'_>) {
+    let question = "Delete this for good? y deletes, any other key keeps it.";
+    draw_question(" forget ", plan, question, frame);
+}
+
+/// Draws the changes of files, with the question whether to make them.
+pub(super) fn draw_change(diff: &str, frame: &mut Frame<'_>) {
+    let question = "Change this? y changes it, any other key leaves it.";
+    draw_question(" change ", diff, question, frame);
+}
+
+fn draw_question(title: &str, plan: &str, question: &str, frame: &mut Frame<'_>) {
     let width = usize::from(frame.area().width.saturating_sub(6));
     let mut lines = wrap(plan, width, PLAN_LINES_MAX);
     let room = usize::from(frame.area().height.saturating_sub(5));
@@ -31,9 +42,8 @@ pub(super) fn draw_plan(plan: &str, frame: &mut Frame<'_>) {
         lines.push("…".to_owned());
     }
     lines.push(String::new());
-    let question = "Delete this for good? y deletes, any other key keeps it.";
     lines.extend(wrap(question, width, 2));
-    draw_overlay(frame, " forget ", lines);
+    draw_overlay(frame, title, lines);
 }
 
 /// Returns the keys of all actions, in as many columns as there is room for.

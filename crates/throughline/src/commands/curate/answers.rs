@@ -1,0 +1,116 @@
+//! Reads the user's answers: single keys in a terminal, lines elsewhere.
+
+use std::io::{Lines, StdinLock};
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+
+use crate::commands::App;
+
+/// One answer: a key, and the text that goes with it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct CurateAnswer {
+    pub(super) key: char,
+    /// The reason of a decision, or the new text for the agents.
+    pub(super) text: Option<String>,
+}
+
+/// Where answers come from.
+pub(super) struct AnswerReader {
+    lines: Lines<StdinLock<'static>>,
+    is_terminal: bool,
+}
+
+impl AnswerReader {
+    pub(super) fn new(app: &App<'_>) -> Self {
+        Self {
+            lines: std::io::stdin().lines(),
+            is_terminal: app.environment.stdin_is_terminal && !app.environment.terminal_is_dumb,
+        }
+    }
+
+    /// Returns the next answer, or `None` at the end of the input.
+    pub(super) fn next_answer(&mut self) -> std::io::Result<Option<CurateAnswer>> {
+        if !self.is_terminal {
+            let line = self.lines.next().transpose()?;
+            return Ok(line.map(|line| parse_line(&line)));
+        }
+        let Some(key) = read_key()? else {
+            return Ok(None);
+        };
+        let question = match key {
+            'r' | 'd' => "Reason (Enter for none):",
+            't' => "Text for the agents (Enter keeps it):",
+            _ => return Ok(Some(CurateAnswer { key, text: None })),
+        };
+        say!("{question}");
+        let line = self.lines.next().transpose()?.unwrap_or_default();
+        let text = Some(line.trim().to_owned()).filter(|text| !text.is_empty());
+        Ok(Some(CurateAnswer { key, text }))
+    }
+}
+
+/// Splits a line into its key and the text after it. An empty line has no key.
+fn parse_line(line: &str) -> CurateAnswer {
+    let mut chars = line.trim().chars();
+    let key = chars.next().unwrap_or(' ');
+    let text = chars.as_str().trim();
+    CurateAnswer {
+        key,
+        text: (!text.is_empty()).then(|| text.to_owned()),
+    }
+}
+
+/// Waits for a key, without Enter. Ctrl-C and Ctrl-D end the input.
+fn read_key() -> std::io::Result<Option<char>> {
+    enable_raw_mode()?;
+    let key = loop {
+        match crossterm::event::read() {
+            Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => match pressed(key) {
+                KeyPress::Char(char) => break Ok(Some(char)),
+                KeyPress::End => break Ok(None),
+                KeyPress::Other => {}
+            },
+            Ok(_) => {}
+            Err(error) => break Err(error),
+        }
+    };
+    disable_raw_mode()?;
+    key
+}
+
+enum KeyPress {
+    Char(char),
+    End,
+    Other,
+}
+
+fn pressed(key: KeyEvent) -> KeyPress {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('c' | 'd') if control => KeyPress::End,
+        KeyCode::Char(char) if !control => KeyPress::Char(char.to_ascii_lowercase()),
+        KeyCode::Esc => KeyPress::Char('q'),
+        _ => KeyPress::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_key_and_a_text() {
+        let answer = |key, text: Option<&str>| CurateAnswer {
+            key,
+            text: text.map(str::to_owned),
+        };
+        assert_eq!(
+            parse_line("r wrong tool\n"),
+            answer('r', Some("wrong tool"))
+        );
+        assert_eq!(parse_line(" a "), answer('a', None));
+        assert_eq!(parse_line(""), answer(' ', None));
+        assert_eq!(parse_line("é x"), answer('é', Some("x")));
+    }
+}
