@@ -167,7 +167,9 @@ pub(crate) fn format_cost(cost: &Cost) -> String {
     match cost.usd {
         None if cost.unpriced > 0 => "?".to_owned(),
         None => "-".to_owned(),
-        Some(usd) if usd > 0.0 && usd < 0.005 && sign.is_empty() => "<$0.01".to_owned(),
+        // Less than a cent in part says nothing of the whole.
+        Some(usd) if usd < 0.005 && cost.unpriced > 0 => "?".to_owned(),
+        Some(usd) if usd > 0.0 && usd < 0.005 => "<$0.01".to_owned(),
         Some(usd) => format!("{sign}${usd:.2}"),
     }
 }
