@@ -46,6 +46,10 @@ fn main() -> ExitCode {
     if let Some(command_line) = commands::hook::parse_command_line(&arguments) {
         return commands::hook::answer_hook(command_line).into();
     }
+    #[cfg(unix)]
+    if let Some(restore) = ui::guard::parse_command_line(&arguments) {
+        return ui::guard::wait_and_restore(&restore);
+    }
     if arguments.len() == 1 && environment::is_interactive() {
         arguments.push("ui".into());
     }
