@@ -68,22 +68,29 @@ pub(crate) struct FactsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum FactsCommand {
-    /// Replace the text of a fact; the old text stays in its history
-    Edit {
-        /// The id of the fact, or the beginning of it
-        #[arg(value_name = "ID")]
-        id: String,
-
-        /// The new text
-        #[arg(value_name = "TEXT", required = true)]
-        text: Vec<String>,
-    },
+    Edit(FactEditArgs),
     /// Delete a fact
     Forget {
         /// The id of the fact, or the beginning of it
         #[arg(value_name = "ID")]
         id: String,
     },
+}
+
+/// Replace the text of a fact; the old text stays in its history
+#[derive(Debug, clap::Args)]
+struct FactEditArgs {
+    /// The id of the fact, or the beginning of it
+    #[arg(value_name = "ID")]
+    id: String,
+
+    /// The new text
+    #[arg(value_name = "TEXT", required = true)]
+    text: Vec<String>,
+
+    /// Print the fact as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 fn parse_fact_kind(name: &str) -> Result<FactKind, String> {
@@ -96,7 +103,7 @@ fn parse_fact_kind(name: &str) -> Result<FactKind, String> {
 pub(crate) fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     match &args.command {
-        Some(FactsCommand::Edit { id, text }) => return edit_fact(app, args, &store, id, text),
+        Some(FactsCommand::Edit(edit)) => return edit_fact(app, &store, edit),
         Some(FactsCommand::Forget { id }) => return forget_fact(&store, id),
         None => {}
     }
@@ -104,7 +111,12 @@ pub(crate) fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
         return forget_fact(&store, id);
     }
     if let Some(id) = &args.edit {
-        return edit_fact(app, args, &store, id, &args.text);
+        let edit = FactEditArgs {
+            id: id.clone(),
+            text: args.text.clone(),
+            json: args.json,
+        };
+        return edit_fact(app, &store, &edit);
     }
     if let Some(session) = &args.extract {
         return extract_facts(app, args, &store, session);
@@ -140,15 +152,9 @@ fn forget_fact(store: &Store, prefix: &str) -> anyhow::Result<Exit> {
 }
 
 /// Replaces the text of a fact. What the user writes is the user's own statement.
-fn edit_fact(
-    app: &App<'_>,
-    args: &FactsArgs,
-    store: &Store,
-    prefix: &str,
-    text: &[String],
-) -> anyhow::Result<Exit> {
-    let fact = pin::find_fact(store, prefix)?;
-    let text = remember::check_fact_text(&text.join(" "))?;
+fn edit_fact(app: &App<'_>, store: &Store, args: &FactEditArgs) -> anyhow::Result<Exit> {
+    let fact = pin::find_fact(store, &args.id)?;
+    let text = remember::check_fact_text(&args.text.join(" "))?;
     let workspace = match &fact.workspace {
         Some(key) => Some(app.find_workspace(store, Some(key))?),
         None => None,

@@ -109,11 +109,10 @@ pub(super) fn ending_pages(
     let said = records.iter().rev().filter(is_said).take(ENDING_PAGES);
     Ok(said
         .map(|record| PreviewPage {
-            heading: format!(
-                "{}  {}",
-                speaker(record.kind, record.tool.as_deref()),
-                time::format_time(record.at, &worker.app.environment.zone)
-            ),
+            heading: join_heading([
+                Some(speaker(record.kind, record.tool.as_deref())),
+                known_time(worker, record.at),
+            ]),
             text: excerpt(&record.content, &[]).to_owned(),
             record: Some(record.id),
         })
@@ -186,20 +185,28 @@ fn hits_note(found: &SearchOutcome) -> String {
 
 fn hit_page(worker: &Worker<'_>, hit: &RankedHit, words: &[String]) -> PreviewPage {
     let found = &hit.hit;
-    let when = time::format_time(found.at, &worker.app.environment.zone);
-    let who = speaker(found.kind, found.tool.as_deref());
-    let parts = [
-        Some(who.as_str()),
-        Some(&when),
-        found.path.as_deref(),
-        found.digest_only.then_some("only the digest is left"),
-        (!found.in_source).then_some("no longer in its log"),
-    ];
+    let note = |is_so: bool, text: &str| is_so.then(|| text.to_owned());
     PreviewPage {
-        heading: parts.into_iter().flatten().collect::<Vec<_>>().join("  "),
+        heading: join_heading([
+            Some(speaker(found.kind, found.tool.as_deref())),
+            known_time(worker, found.at),
+            found.path.clone(),
+            note(found.digest_only, "only the digest is left"),
+            note(!found.in_source, "no longer in its log"),
+        ]),
         text: excerpt(&hit.text, words).to_owned(),
         record: (!found.digest_only).then_some(found.id),
     }
+}
+
+/// Joins the parts of a heading that are known.
+fn join_heading<const N: usize>(parts: [Option<String>; N]) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// Formats a time, which some logs do not have.
+fn known_time(worker: &Worker<'_>, at: Option<Timestamp>) -> Option<String> {
+    at.map(|at| time::format_time(Some(at), &worker.app.environment.zone))
 }
 
 /// Returns who said or did something, in the words of an open session.
