@@ -38,6 +38,7 @@ pub mod tail;
 #[cfg(test)]
 mod test_support;
 pub mod time;
+mod title;
 pub mod tools;
 pub mod unstored;
 pub mod watch;

@@ -46,8 +46,14 @@ fn main() -> ExitCode {
     if let Some(command_line) = commands::hook::parse_command_line(&arguments) {
         return commands::hook::answer_hook(command_line).into();
     }
-    if arguments.len() == 1 && environment::is_interactive() {
-        arguments.push("ui".into());
+    #[cfg(unix)]
+    if let Some(restore) = ui::guard::parse_command_line(&arguments) {
+        return ui::guard::wait_and_restore(&restore);
+    }
+    // Alone in a terminal it is the UI; in a script or a pipe it says what there is.
+    if arguments.len() == 1 {
+        let is_interactive = environment::is_interactive();
+        arguments.push(if is_interactive { "ui" } else { "--help" }.into());
     }
     let cli = match Cli::try_parse_from(cli::rewrite_arguments(arguments)) {
         Ok(cli) => cli,

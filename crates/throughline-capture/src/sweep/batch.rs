@@ -24,6 +24,7 @@ use super::report::ChunkCounts;
 use crate::scope::log_filter::LogFilter;
 use crate::scope::message_filter::{MessageFilter, secret_values};
 use crate::tail::SourceChunk;
+use crate::title::prompt_title;
 use crate::{Source, SourceFormat};
 
 /// Turns the chunks of one source into batches.
@@ -246,9 +247,6 @@ impl<'a> BatchBuilder<'a> {
     }
 }
 
-/// The longest title that is made of a prompt.
-const TITLE_CHARS_MAX: usize = 120;
-
 /// Makes a prompt the title of its session, unless the session has an informative title already.
 fn offer_title(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
     let Some(patch) = patches.get_mut(&message.session) else {
@@ -266,11 +264,11 @@ fn offer_title(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Messag
         Block::Text(text) => Some(text),
         _ => None,
     });
-    let line = text.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
+    let line = text.and_then(|text| prompt_title(text));
     // A shell command says little about the subject of the session.
     if let Some(line) = line.filter(|line| !line.starts_with('!') && !is_uninformative(line)) {
         patch.title = Some(Title {
-            text: line.chars().take(TITLE_CHARS_MAX).collect(),
+            text: line,
             rank: TitleRank::LaterPrompt,
         });
     }

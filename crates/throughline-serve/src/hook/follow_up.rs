@@ -11,7 +11,7 @@ use capture::hook::{HookEvent, HookKind, HookTurn};
 use jiff::Timestamp;
 use memory::{FactId, Flavor, MemoryItem, RecordId, SessionId, Tokens};
 use serde::{Deserialize, Serialize};
-use store::{NewInjection, Store};
+use store::{EventName, NewInjection, Store};
 
 use crate::stages::{self, Stage, StageContext};
 
@@ -22,6 +22,8 @@ use crate::stages::{self, Stage, StageContext};
 pub enum FollowUp {
     /// Record what was injected into a prompt.
     Injected(PendingInjection),
+    /// Record that a prompt was given nothing, and why.
+    Silent(PendingSilence),
     /// Read what is new in a session's log.
     Read {
         flavor: Flavor,
@@ -61,6 +63,27 @@ pub struct PendingInjection {
     prompt: [u8; 16],
     tokens: u64,
     items: Vec<(InjectedItemKind, String, u64)>,
+}
+
+/// A prompt that was given nothing. The prompt itself is not kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingSilence {
+    pub session: Option<SessionId>,
+    pub flavor: Flavor,
+    pub at: Timestamp,
+    /// One of the fixed reasons for silence.
+    pub reason: String,
+}
+
+impl PendingSilence {
+    fn record(self, store: &Store) -> store::Result<()> {
+        let figures = [
+            ("agent".to_owned(), self.flavor.name().into()),
+            ("reason".to_owned(), self.reason.into()),
+        ];
+        let (session, figures) = (self.session.as_ref(), figures.into_iter().collect());
+        store.record_event(self.at, EventName::InjectionDeclined, session, figures)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,7 +206,7 @@ pub fn run_follow_ups(
 
 fn execution_order(follow_up: &FollowUp) -> u8 {
     match follow_up {
-        FollowUp::Injected(_) => 0,
+        FollowUp::Injected(_) | FollowUp::Silent(_) => 0,
         FollowUp::Read { .. } | FollowUp::Store(_) => 1,
         FollowUp::Summarize(_) | FollowUp::Refresh(_) | FollowUp::NotesGiven { .. } => 2,
         FollowUp::Renew => 3,
@@ -195,6 +218,7 @@ fn execution_order(follow_up: &FollowUp) -> u8 {
 fn run_follow_up(follow_up: FollowUp, context: &StageContext<'_>) -> store::Result<()> {
     let stage = match follow_up {
         FollowUp::Injected(injection) => return injection.record_once(context.store),
+        FollowUp::Silent(silence) => return silence.record(context.store),
         FollowUp::NotesGiven {
             session,
             compaction,

@@ -30,7 +30,7 @@ use memory::{MemoryItem, Tokens, Workspace};
 use recall::{Budget, PromptRequest, RecallAnswer, RecallConfig};
 use store::{NewInjection, Store};
 
-pub use self::follow_up::{FollowUp, PendingInjection, run_follow_ups};
+pub use self::follow_up::{FollowUp, PendingInjection, PendingSilence, run_follow_ups};
 use crate::prompt::{self, LocatedWorkspace};
 use crate::settings::ServeSettings;
 
@@ -107,9 +107,35 @@ pub fn answer_event(
         HookOutcome::silent(HookSilence::EventNotAnswered)
     };
     if outcome.silence != Some(HookSilence::Duplicate) {
+        outcome
+            .follow_ups
+            .extend(pending_silence(event, outcome.silence, now));
         outcome.follow_ups.extend(follow_up::follow_ups_of(event));
     }
     Ok(outcome)
+}
+
+/// Returns the follow-up that records why a person's prompt was given nothing.
+fn pending_silence(
+    event: &HookEvent,
+    silence: Option<HookSilence>,
+    now: Timestamp,
+) -> Option<FollowUp> {
+    let is_prompt = matches!(event.kind, HookKind::Prompt { .. });
+    let reason = match silence? {
+        HookSilence::EventNotAnswered | HookSilence::Duplicate | HookSilence::NotFromUser => {
+            return None;
+        }
+        silence => silence.reason(),
+    };
+    is_prompt.then(|| {
+        FollowUp::Silent(PendingSilence {
+            session: event.session.clone(),
+            flavor: event.flavor,
+            at: now,
+            reason,
+        })
+    })
 }
 
 /// Returns whether an event may be answered with context. After a tool call that is the case only

@@ -80,6 +80,7 @@ event_names! {
         "a compaction found a summary that covers no known message";
     SwitchChecked = "switch.checked", "a switch was read before work began";
     ThresholdExceeded = "threshold.exceeded", "a size exceeded its threshold";
+    InjectionDeclined = "injection.declined", "a prompt was given nothing from memory";
     SweepFinished = "sweep.finished", "a sweep read new records";
     RetentionFinished = "retention.finished", "the size limits were enforced";
 }

@@ -42,8 +42,8 @@ enum CompletedNames {
 
 /// The commands whose argument is a session.
 const SESSION_COMMANDS: &[&str] = &[
-    "archive", "compact", "digest", "export", "forget", "handoff", "name", "restore-log", "resume",
-    "show", "star", "summarize", "summary", "tag",
+    "archive", "checkpoint", "compact", "digest", "export", "forget", "handoff", "name",
+    "restore-log", "resume", "show", "snapshot", "star", "summarize", "summary", "tag",
 ];
 
 /// At most this many names are offered.

@@ -181,7 +181,7 @@ fn print_recalled(
             let id = considered.item.to_string();
             say(&format!(
                 "  {kind} {}  {:.2}  {fate}\n      {}",
-                if kind == "fact" { &id[..8] } else { &id },
+                &id[..8.min(id.len())],
                 considered.score,
                 sanitize(&considered.text)
             ));

@@ -18,7 +18,11 @@ use crate::output::{self, Exit, error_with_hint, say};
 /// With --extract, asks the configured model for the facts of a session, as `ingest` and `watch` do
 /// when a session has ended.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct FactsArgs {
+    #[command(subcommand)]
+    command: Option<FactsCommand>,
+
     /// Only workspaces whose address or folder contains this
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
@@ -62,6 +66,33 @@ pub(crate) struct FactsArgs {
     json: bool,
 }
 
+#[derive(Debug, clap::Subcommand)]
+enum FactsCommand {
+    Edit(FactEditArgs),
+    /// Delete a fact
+    Forget {
+        /// The id of the fact, or the beginning of it
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+}
+
+/// Replace the text of a fact; the old text stays in its history
+#[derive(Debug, clap::Args)]
+struct FactEditArgs {
+    /// The id of the fact, or the beginning of it
+    #[arg(value_name = "ID")]
+    id: String,
+
+    /// The new text
+    #[arg(value_name = "TEXT", required = true)]
+    text: Vec<String>,
+
+    /// Print the fact as JSON
+    #[arg(long)]
+    json: bool,
+}
+
 fn parse_fact_kind(name: &str) -> Result<FactKind, String> {
     FactKind::from_name(name).ok_or_else(|| {
         let known: Vec<_> = FactKind::ALL.iter().map(|kind| kind.name()).collect();
@@ -71,14 +102,21 @@ fn parse_fact_kind(name: &str) -> Result<FactKind, String> {
 
 pub(crate) fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
-    if let Some(prefix) = &args.forget {
-        let fact = pin::find_fact(&store, prefix)?;
-        store.forget_fact(fact.id)?;
-        say(&format!("Forgotten: {}", fact.id.short()));
-        return Ok(Exit::Done);
+    match &args.command {
+        Some(FactsCommand::Edit(edit)) => return edit_fact(app, &store, edit),
+        Some(FactsCommand::Forget { id }) => return forget_fact(&store, id),
+        None => {}
     }
-    if let Some(prefix) = &args.edit {
-        return edit_fact(app, args, &store, prefix);
+    if let Some(id) = &args.forget {
+        return forget_fact(&store, id);
+    }
+    if let Some(id) = &args.edit {
+        let edit = FactEditArgs {
+            id: id.clone(),
+            text: args.text.clone(),
+            json: args.json,
+        };
+        return edit_fact(app, &store, &edit);
     }
     if let Some(session) = &args.extract {
         return extract_facts(app, args, &store, session);
@@ -106,9 +144,16 @@ pub(crate) fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Replaces the text of a fact. What the user writes is the user's own statement.
-fn edit_fact(app: &App<'_>, args: &FactsArgs, store: &Store, prefix: &str) -> anyhow::Result<Exit> {
+fn forget_fact(store: &Store, prefix: &str) -> anyhow::Result<Exit> {
     let fact = pin::find_fact(store, prefix)?;
+    store.forget_fact(fact.id)?;
+    say(&format!("Forgotten: {}", fact.id.short()));
+    Ok(Exit::Done)
+}
+
+/// Replaces the text of a fact. What the user writes is the user's own statement.
+fn edit_fact(app: &App<'_>, store: &Store, args: &FactEditArgs) -> anyhow::Result<Exit> {
+    let fact = pin::find_fact(store, &args.id)?;
     let text = remember::check_fact_text(&args.text.join(" "))?;
     let workspace = match &fact.workspace {
         Some(key) => Some(app.find_workspace(store, Some(key))?),

@@ -256,6 +256,15 @@ impl App<'_> {
         PagedOutput::new(self.environment.terminal.as_ref())
     }
 
+    /// Returns a path as a person types it in a terminal: with `~` for the home folder.
+    pub(crate) fn display_path(&self, path: &str) -> String {
+        let home = &self.environment.places.home;
+        match std::path::Path::new(path).strip_prefix(home) {
+            Ok(rest) if self.columns().is_some() => format!("~/{}", rest.display()),
+            _ => path.to_owned(),
+        }
+    }
+
     /// Returns the width of the terminal, if standard output is one.
     pub(crate) fn columns(&self) -> Option<usize> {
         let terminal = self.environment.terminal.as_ref();

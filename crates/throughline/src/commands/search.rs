@@ -16,7 +16,7 @@ use crate::commands::sessions::session_label;
 use crate::commands::{App, parse_flavor, parse_limit, show};
 use crate::output::table::count;
 use crate::output::text::{indent, one_line, sanitize};
-use crate::output::wrap::{display_width, truncate};
+use crate::output::wrap::{display_width, truncate, truncate_start};
 use crate::output::{Exit, print_json, say};
 
 /// Search the sessions of all agents, and the facts learned from them
@@ -396,7 +396,19 @@ fn format_hit(
 ) -> anyhow::Result<String> {
     let hit = &ranked.hit;
     let style = app.style();
-    let what = match (&hit.tool, &hit.path) {
+    let when = app.format_when(hit.at);
+    // The digest of a session is no record; it is shown by the id of the session.
+    let id = match hit.digest_only {
+        true => String::new(),
+        false => store.short_record_id(hit.id)?,
+    };
+    let used = 6 + display_width(&when) + id.len() + hit.kind.name().len();
+    let used = used + 2 + hit.tool.as_deref().map_or(0, display_width);
+    let path = hit.path.as_ref().map(|path| match app.columns() {
+        Some(columns) => truncate_start(path, columns.saturating_sub(used).max(PATH_COLUMNS_MIN)),
+        None => path.clone(),
+    });
+    let what = match (&hit.tool, &path) {
         _ if hit.digest_only => "digest (only the digest of this session is left)".to_owned(),
         (Some(tool), Some(path)) => format!("{} {tool} {path}", hit.kind),
         (Some(tool), None) => format!("{} {tool}", hit.kind),
@@ -408,10 +420,9 @@ fn format_hit(
     } else {
         "  (no longer in its log)"
     };
-    // The digest of a session is no record; it is shown by the id of the session.
-    let id = match hit.digest_only {
-        true => String::new(),
-        false => format!("{}  ", style.dim(&store.short_record_id(hit.id)?)),
+    let id = match id.is_empty() {
+        true => id,
+        false => format!("{}  ", style.dim(&id)),
     };
     let asked = ranked.asked.as_ref().map_or_else(String::new, |asked| {
         let line = truncate(&one_line(&asked.text), ASKED_CHARS_MAX);
@@ -437,8 +448,7 @@ fn format_hit(
         )
     });
     Ok(format!(
-        "  {}  {id}{}{note}\n{asked}{text}{answer}",
-        app.format_when(hit.at),
+        "  {when}  {id}{}{note}\n{asked}{text}{answer}",
         style.speaker(hit.kind, &sanitize(&what)),
     ))
 }
@@ -463,6 +473,8 @@ fn answer_of_turn(
 const ASKED_CHARS_MAX: usize = 120;
 /// The title of a session is not truncated below this width.
 const TITLE_COLUMNS_MIN: usize = 20;
+/// The end of a path is not truncated below this width.
+const PATH_COLUMNS_MIN: usize = 20;
 /// The number of score parts that are shown.
 const PARTS_SHOWN: usize = 8;
 

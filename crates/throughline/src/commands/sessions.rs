@@ -98,7 +98,7 @@ pub(crate) fn list_recent(app: &App<'_>) -> anyhow::Result<()> {
     };
     let store = app.open_existing()?;
     let sessions = list_sessions(&store, &AccessScope::unrestricted(), &filter)?;
-    print_sessions(app, &store, &sessions)
+    print_sessions(app, &store, &sessions, SortOrder::Time)
 }
 
 pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
@@ -137,10 +137,21 @@ pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
     sessions.truncate(args.limit);
     if args.json {
         output::print_json(&sessions)?;
+    } else if sessions.is_empty() {
+        say(&no_sessions(app, args));
     } else {
-        print_sessions(app, &store, &sessions)?;
+        print_sessions(app, &store, &sessions, args.sort)?;
     }
     Ok(Exit::of_query(sessions.is_empty()))
+}
+
+/// Says that no session was listed, and which option to leave out.
+fn no_sessions(app: &App<'_>, args: &SessionsArgs) -> String {
+    let folder = app.environment.cwd.display().to_string();
+    match args.here {
+        true => format!("No sessions in {}; leave out --here.", sanitize(&folder)),
+        false => "No sessions.".to_owned(),
+    }
 }
 
 const COLUMNS: &[TableColumn] = &[
@@ -153,13 +164,27 @@ const COLUMNS: &[TableColumn] = &[
     TableColumn::left("OUTCOME").dropped_at(4),
     // Ids are longer only where agents number them, and 18 characters tell most of those apart.
     TableColumn::left("SESSION").shrinks_to(18),
-    TableColumn::left("TITLE").shrinks_to(24),
+    TableColumn::left("TITLE").shrinks_to(TITLE_COLUMNS_MIN),
 ];
 
-fn print_sessions(app: &App<'_>, store: &Store, sessions: &[Session]) -> anyhow::Result<()> {
-    if sessions.is_empty() {
-        say("No sessions.");
-        return Ok(());
+/// Columns are dropped before titles are truncated below this width.
+const TITLE_COLUMNS_MIN: usize = 32;
+/// The positions of the columns that sessions can be sorted by.
+const PROMPTS_COLUMN: usize = 3;
+const TOKENS_COLUMN: usize = 5;
+
+fn print_sessions(
+    app: &App<'_>,
+    store: &Store,
+    sessions: &[Session],
+    order: SortOrder,
+) -> anyhow::Result<()> {
+    let mut columns = COLUMNS.to_vec();
+    // The column that the rows are sorted by is always shown.
+    match order {
+        SortOrder::Tokens => columns[TOKENS_COLUMN] = columns[TOKENS_COLUMN].dropped_at(0),
+        SortOrder::Prompts => columns[PROMPTS_COLUMN] = columns[PROMPTS_COLUMN].dropped_at(0),
+        SortOrder::Time | SortOrder::Records => {}
     }
     let rows = sessions
         .iter()
@@ -168,7 +193,7 @@ fn print_sessions(app: &App<'_>, store: &Store, sessions: &[Session]) -> anyhow:
     write!(
         app.output(),
         "{}",
-        format_columns(COLUMNS, &rows, app.columns())
+        format_columns(&columns, &rows, app.columns())
     )?;
     Ok(())
 }

@@ -184,6 +184,10 @@ impl ShownRecords {
         })
     }
 
+    fn is_filtered(&self) -> bool {
+        self.grep.is_some() || self.prompts_only || self.from.is_some()
+    }
+
     fn includes(&self, record: &StoredRecord) -> bool {
         let is_late = self
             .from
@@ -205,11 +209,10 @@ fn show_session(
         true => print_session_json(store, session, &shown)?,
         false => print_session(app, args, store, session, &shown)?,
     };
-    let is_filtered = args.grep.is_some() || args.prompts || args.from.is_some();
-    if is_empty && is_filtered && !args.json {
+    if is_empty && shown.is_filtered() && !args.json {
         say!("No record of the session matches.");
     }
-    Ok(Exit::of_query(is_empty && is_filtered))
+    Ok(Exit::of_query(is_empty && shown.is_filtered()))
 }
 
 /// Writes one record at a time, so that the whole session is never in memory. Returns whether
@@ -249,7 +252,10 @@ fn print_session(
     shown: &ShownRecords,
 ) -> anyhow::Result<bool> {
     let mut out = app.output();
-    write!(out, "{}", session_heading(app, store, session)?)?;
+    match shown.is_filtered() {
+        true => write!(out, "{}", short_heading(app, session))?,
+        false => write!(out, "{}", session_heading(app, store, session)?)?,
+    }
     if session.evicted > 0 {
         let (gone, all) = (session.evicted, session.records);
         let why = removal_note(app, store, session)?;
@@ -313,9 +319,7 @@ fn show_record(
     let mut layout = RecordLayout::new(app, store, &session, args.full);
     layout.marked = Some(record.id);
     let mut out = app.output();
-    let title = one_line(session.name_or_title().unwrap_or("Untitled session"));
-    writeln!(out, "{}", app.style().bold(&title))?;
-    writeln!(out, "{}", sanitize(record.session.as_str()))?;
+    write!(out, "{}", short_heading(app, &session))?;
     for record in &records {
         write!(out, "\n{}", format_record(&mut layout, record))?;
     }
@@ -369,6 +373,13 @@ pub(crate) fn removal_note(
         }
         None => String::new(),
     })
+}
+
+/// Returns the title and the id of a session, above a part of its records.
+fn short_heading(app: &App<'_>, session: &Session) -> String {
+    let title = one_line(session.name_or_title().unwrap_or("Untitled session"));
+    let id = sanitize(session.id.as_str());
+    format!("{}\n{id}\n", app.style().bold(&title))
 }
 
 pub(crate) fn session_heading(
@@ -432,10 +443,11 @@ pub(crate) fn session_heading(
     line(
         "log",
         session.source.as_ref().map(|source| {
+            let source = app.display_path(source);
             if session.source_gone {
                 format!("{source} (gone)")
             } else {
-                source.clone()
+                source
             }
         }),
     );

@@ -27,6 +27,22 @@ pub(crate) fn truncate(text: &str, columns_max: usize) -> String {
     head + "…"
 }
 
+/// Truncates a path to `columns_max` columns at its start, so that the file's name stays. A part of
+/// the path is kept whole where there is room.
+pub(crate) fn truncate_start(path: &str, columns_max: usize) -> String {
+    if display_width(path) <= columns_max {
+        return path.to_owned();
+    }
+    let starts = path.char_indices().map(|(at, _)| at);
+    let fits = |at: &usize| display_width(&path[*at..]) < columns_max;
+    let Some(start) = starts.clone().find(fits) else {
+        return "…".to_owned();
+    };
+    let parts = starts.filter(|at| *at >= start && path[*at..].starts_with('/'));
+    let start = parts.min().unwrap_or(start);
+    format!("…{}", &path[start..])
+}
+
 /// Splits a line into rows of at most `columns` columns. A row continues at the indentation of its
 /// line. A longer word is left whole, so that a path or an address can still be copied.
 pub(crate) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
@@ -110,6 +126,12 @@ mod tests {
         check("\x1b[1mone\x1b[0m two", 5, &["\x1b[1mone\x1b[0m", "two"]);
         check("日本語テキスト", 8, &["日本語テ", "キスト"]);
         check("a\tb c", 10, &["a\tb", "c"]);
+        assert_eq!(
+            truncate_start("/home/dev/proj/src/main.rs", 18),
+            "…/src/main.rs"
+        );
+        assert_eq!(truncate_start("/home/main.rs", 20), "/home/main.rs");
+        assert_eq!(truncate_start("/a-very-long-name.rs", 8), "…name.rs");
         assert_eq!(truncate("日本語", 5), "日本…");
         assert_eq!(truncate("añb", 3), "añb");
         assert_eq!(truncate("añbc", 3), "añ…");

@@ -1,5 +1,7 @@
 //! What each action does to the state.
 
+use std::ops::Range;
+
 use learn::curate::ReviewDecision;
 use memory::RecordKind;
 use store::InjectionVerdict;
@@ -7,9 +9,10 @@ use store::InjectionVerdict;
 use super::input::TextInput;
 use super::keys::UiAction;
 use super::messages::{UiEffect, UiQuestion};
-use super::open_session::OpenSession;
+use super::open_session::{OpenSession, SessionPlace};
+use super::palette::Palette;
 use super::patterns;
-use super::state::{ForgetRequest, Overlay, RowTarget, Screen, UiState};
+use super::state::{ForgetRequest, ListRow, Overlay, RowTarget, Screen, UiState};
 use super::update::{ask_rows, edit};
 use super::view;
 
@@ -46,6 +49,7 @@ pub(super) fn perform(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {
         UiAction::Approve => patterns::decide(state, ReviewDecision::Approve),
         UiAction::Discuss => patterns::decide(state, ReviewDecision::Discuss),
         UiAction::Distribute => patterns::distribute(state),
+        UiAction::Types => next_types(state),
         UiAction::Resume => ask_resume(state, false),
         UiAction::CopyCommand => ask_resume(state, true),
         UiAction::CopyId => copy_id(state),
@@ -53,6 +57,15 @@ pub(super) fn perform(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {
         UiAction::Forget => plan_forget(state),
         UiAction::Good => rate(state, InjectionVerdict::Good),
         UiAction::Bad => rate(state, InjectionVerdict::Bad),
+        UiAction::NextSession => open_neighbor(state, true),
+        UiAction::PreviousSession => open_neighbor(state, false),
+        UiAction::Subagent => enter_subagent(state),
+        UiAction::Parent => leave_subagent(state),
+        UiAction::Follow => follow(state),
+        UiAction::Palette => {
+            state.overlay = Some(Overlay::Palette(Palette::default()));
+            Vec::new()
+        }
         UiAction::Fold | UiAction::FoldAll | UiAction::Mode | UiAction::Find => {
             change_session(state, action)
         }
@@ -252,11 +265,100 @@ fn open(state: &mut UiState) -> Vec<UiEffect> {
             change_session(state, UiAction::Fold)
         };
     }
-    let around = state.record_id();
+    open_selected(state)
+}
+
+/// Opens the session of the selected row, at its hit if it has one.
+fn open_selected(state: &UiState) -> Vec<UiEffect> {
+    let at = state
+        .record_id()
+        .map_or(SessionPlace::End, SessionPlace::Record);
     match state.session_id().cloned() {
-        Some(id) => vec![UiEffect::Ask(UiQuestion::Session { id, around })],
+        Some(id) => vec![UiEffect::Ask(UiQuestion::Session { id, at })],
         None => Vec::new(),
     }
+}
+
+/// Opens the next or previous session of the list from which the session was opened.
+fn open_neighbor(state: &mut UiState, is_forward: bool) -> Vec<UiEffect> {
+    if state.screen != Screen::Session {
+        return Vec::new();
+    }
+    let list = state.list_of_mut(state.origin);
+    let is_session = |row: &ListRow| match &row.target {
+        RowTarget::Session(_) => true,
+        RowTarget::Injection { session, .. } | RowTarget::Silence(session) => session.is_some(),
+        RowTarget::Fact { .. } | RowTarget::Note => false,
+    };
+    let positions = |range: Range<usize>| range.filter(|at| is_session(&list.rows[*at]));
+    let next = if is_forward {
+        positions(list.selected.saturating_add(1)..list.rows.len()).next()
+    } else {
+        positions(0..list.selected.min(list.rows.len())).next_back()
+    };
+    let Some(next) = next else {
+        return notice(state, "There is no further session in the list.");
+    };
+    list.select(next);
+    // The row is selected on the screen of the list.
+    let screen = std::mem::replace(&mut state.screen, state.origin);
+    let effects = open_selected(state);
+    state.screen = screen;
+    effects
+}
+
+fn enter_subagent(state: &mut UiState) -> Vec<UiEffect> {
+    match &state.session {
+        Some(open) if state.screen == Screen::Session => {
+            let after = open.record(open.selected).and_then(|record| record.at);
+            let parent = open.session.id.clone();
+            vec![UiEffect::Ask(UiQuestion::Subagent { parent, after })]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Opens the session that started this one, at the time at which it did.
+fn leave_subagent(state: &mut UiState) -> Vec<UiEffect> {
+    let Some(open) = state
+        .session
+        .as_ref()
+        .filter(|_| state.screen == Screen::Session)
+    else {
+        return Vec::new();
+    };
+    let started = open.session.started;
+    match open.session.parent.clone() {
+        Some(id) => vec![UiEffect::Ask(UiQuestion::Session {
+            id,
+            at: started.map_or(SessionPlace::End, SessionPlace::Time),
+        })],
+        None => notice(state, "No other session started this one."),
+    }
+}
+
+/// Goes to the end of the session and stays there as it grows, or stops doing so.
+fn follow(state: &mut UiState) -> Vec<UiEffect> {
+    let Some(open) = state
+        .session
+        .as_mut()
+        .filter(|_| state.screen == Screen::Session)
+    else {
+        return Vec::new();
+    };
+    open.is_following = !open.is_following;
+    match open.is_following {
+        true => move_by(state, isize::MAX),
+        false => Vec::new(),
+    }
+}
+
+fn next_types(state: &mut UiState) -> Vec<UiEffect> {
+    if state.screen != Screen::Search {
+        return Vec::new();
+    }
+    state.types = state.types.next();
+    ask_rows(state, Screen::Search)
 }
 
 fn change_session(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {

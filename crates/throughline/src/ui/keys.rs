@@ -47,7 +47,8 @@ actions! {
     PreviousHit = "previous-hit", "previous hit", ["shift-up", "N"];
     Open = "open", "open", ["enter"];
     Back = "back", "clear, back, leave", ["esc"];
-    Reach = "reach", "reach, or grouping", ["tab"];
+    Reach = "scope", "scope, or grouping", ["tab"];
+    Types = "types", "types of hits", ["ctrl-t"];
     Resume = "resume", "resume in its agent", ["ctrl-r", "r"];
     CopyCommand = "copy-command", "copy resume command", ["alt-c", "c"];
     CopyId = "copy-id", "copy the id", ["ctrl-y", "y"];
@@ -55,6 +56,11 @@ actions! {
     Forget = "forget", "forget …", ["alt-x", "x"];
     Good = "good", "rate as good", ["+"];
     Bad = "bad", "rate as bad", ["-"];
+    NextSession = "next-session", "next session", ["]"];
+    PreviousSession = "previous-session", "previous session", ["["];
+    Subagent = "subagent", "into a subagent", ["s"];
+    Parent = "parent", "out of a subagent", ["u"];
+    Follow = "follow", "follow a session", ["t"];
     Fold = "fold", "fold a record", ["o"];
     FoldAll = "fold-all", "fold all records", ["O"];
     Mode = "mode", "all, talk, prompts", ["v"];
@@ -69,6 +75,7 @@ actions! {
     Approve = "approve", "approve a pattern", ["a"];
     Discuss = "discuss", "discuss a pattern", ["d"];
     Distribute = "distribute", "write agents' files", ["w"];
+    Palette = "palette", "all actions", ["ctrl-k"];
     Mouse = "mouse", "mouse on or off", ["alt-m", "m"];
     Help = "help", "keys", ["f1", "?"];
     Suspend = "suspend", "suspend", ["ctrl-z"];

@@ -1,12 +1,15 @@
 //! What goes in and out of [`update`](super::update()): events, effects, questions and answers.
 
+use std::time::Duration;
+
 use crossterm::event::KeyEvent;
+use jiff::Timestamp;
 use memory::{FactId, RecordId, SessionId};
 use store::{InjectionVerdict, StoredRecord};
 
-use super::open_session::OpenSession;
+use super::open_session::{OpenSession, SessionGrowth, SessionPlace};
 use super::patterns::PatternRequest;
-use super::state::{ForgetRequest, ListRow, PreviewPage, Reach, Screen};
+use super::state::{ForgetRequest, HitTypes, ListRow, PreviewPage, Reach, Screen};
 use crate::commands::resume::ResumeCommand;
 
 /// Something that happened.
@@ -20,6 +23,8 @@ pub(super) enum UiEvent {
     Answer(UiAnswer),
     /// A question has not been answered for a while.
     Slow,
+    /// It is time to look for new records of a session that is followed.
+    Tick,
     /// A signal asks the program to end.
     Terminate,
 }
@@ -32,12 +37,19 @@ pub(super) enum UiAnswer {
         number: u64,
         rows: Vec<ListRow>,
         note: String,
+        /// How long the store took.
+        took: Option<Duration>,
     },
     Session(Box<OpenSession>),
     Records {
         session: SessionId,
         first: usize,
         records: Vec<StoredRecord>,
+    },
+    /// The end of a session that is followed, if it has grown.
+    Followed {
+        session: SessionId,
+        growth: Option<SessionGrowth>,
     },
     Found {
         session: SessionId,
@@ -90,11 +102,22 @@ pub(super) enum UiQuestion {
         number: u64,
         query: String,
         reach: Reach,
+        types: HitTypes,
         group: usize,
     },
     Session {
         id: SessionId,
-        around: Option<RecordId>,
+        at: SessionPlace,
+    },
+    /// A session that the given one started, the first after a time.
+    Subagent {
+        parent: SessionId,
+        after: Option<Timestamp>,
+    },
+    /// New records, if there are more than `known`.
+    Follow {
+        session: SessionId,
+        known: usize,
     },
     Records {
         session: SessionId,

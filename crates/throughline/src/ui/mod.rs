@@ -1,17 +1,22 @@
 //! The interactive UI: search as you type, sessions, facts, what agents were given, usage, limits.
 //!
 //! It is built in the Elm way. [`state`] is what is shown, [`mod@update`] the only function that
-//! changes it, with [`actions`] for what keys do, and [`view`] draws it; all of them are pure.
+//! changes it, with [`actions`] and [`palette`] for what keys do, and [`view`] draws it; all of them
+//! are pure.
 //! [`messages`] go between them and three threads: one reads keys ([`terminal`]), one asks the
 //! store ([`worker`], with [`rows`] and [`reports`] for the lists), and the main one updates and
 //! draws, so that a key is echoed whatever the store is doing. [`keys`] is the key map, [`text`]
-//! fits text into cells, and [`plain`] is a dialogue in lines for screen readers.
+//! fits text into cells, [`plain`] is a dialogue in lines for screen readers, and [`guard`] gives
+//! the terminal back after `kill -9`.
 
 mod actions;
+#[cfg(unix)]
+pub(crate) mod guard;
 mod input;
 pub(crate) mod keys;
 mod messages;
 mod open_session;
+mod palette;
 mod patterns;
 mod plain;
 mod reports;
@@ -41,6 +46,8 @@ use crate::commands::App;
 use crate::commands::resume::{self, ResumeCommand};
 use crate::output::{Exit, error_with_hint};
 
+/// How often a session that is followed is asked for new records.
+const FOLLOW: Duration = Duration::from_secs(1);
 /// A question that takes longer than this is said to be awaited.
 const SLOW: Duration = Duration::from_millis(150);
 
@@ -155,12 +162,15 @@ fn run_loop(
         let is_awaited = state.is_pending() && !state.is_slow;
         let first = if is_awaited {
             events.recv_timeout(SLOW)
+        } else if state.is_following() {
+            events.recv_timeout(FOLLOW)
         } else {
             events.recv().map_err(|_| RecvTimeoutError::Disconnected)
         };
         let first = match first {
             Ok(event) => event,
-            Err(RecvTimeoutError::Timeout) => UiEvent::Slow,
+            Err(RecvTimeoutError::Timeout) if is_awaited => UiEvent::Slow,
+            Err(RecvTimeoutError::Timeout) => UiEvent::Tick,
             Err(RecvTimeoutError::Disconnected) => UiEvent::Terminate,
         };
         effects = update(state, first);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use memory::{RecordKind, Session};
+use jiff::Timestamp;
+use memory::{RecordId, RecordKind, Session};
 use store::{SessionOutline, StoredRecord};
 
 use super::input::TextInput;
@@ -64,6 +65,24 @@ pub(super) struct OpenSession {
     pub(super) find: TextInput,
     pub(super) is_finding: bool,
     pub(super) found: Vec<usize>,
+    /// New records are shown as they are stored.
+    pub(super) is_following: bool,
+}
+
+/// Where a session is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SessionPlace {
+    Record(RecordId),
+    Time(Timestamp),
+    End,
+}
+
+/// A session that has grown: its outline, and the records at its end.
+#[derive(Debug)]
+pub(super) struct SessionGrowth {
+    pub(super) outline: SessionOutline,
+    pub(super) first: usize,
+    pub(super) records: Vec<StoredRecord>,
 }
 
 impl OpenSession {

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, Write, stdin, stdout};
 
-use super::state::{ListRow, Reach, RowTarget};
+use super::state::{HitTypes, ListRow, Reach, RowTarget};
 use super::text::{clean, wrap};
 use super::{rows, worker::Worker};
 use crate::commands::resume::{self, ResumeCommand};
@@ -63,7 +63,7 @@ fn print_list(
     let (mut list, note) = if query.is_empty() {
         rows::session_rows(worker, reach)?
     } else {
-        rows::hit_rows(worker, query, reach)?
+        rows::hit_rows(worker, query, reach, HitTypes::All)?
     };
     list.truncate(ROWS_MAX);
     let note = if list.is_empty() {

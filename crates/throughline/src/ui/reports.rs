@@ -1,7 +1,10 @@
 //! The rows of the screens that report: what agents were given, usage, and what is kept.
 
+use std::cmp::Reverse;
+
+use jiff::Timestamp;
 use memory::MemoryItem;
-use store::{InjectionVerdict, UsageFilter};
+use store::{EventFilter, EventName, InjectionVerdict, StoredEvent, UsageFilter};
 
 use super::rows::{Rows, age, excerpt, place};
 use super::state::{ListRow, PreviewPage, RowTarget};
@@ -10,6 +13,7 @@ use crate::commands::doctor;
 use crate::commands::sessions::format_tokens;
 use crate::commands::usage::{self, GroupBy};
 use crate::output::table::{count, format_bytes};
+use crate::output::time;
 use serve::requests::usage::group_usage;
 
 /// Rows that are read of each list.
@@ -18,11 +22,23 @@ const GROUPS_MAX: usize = 400;
 /// The width of the longest bar.
 const BAR_COLUMNS: u64 = 16;
 
-/// Returns what agents were given, the latest first.
+/// Returns what agents were given and the prompts that were given nothing, the latest first.
 pub(super) fn injection_rows(worker: &Worker<'_>) -> Rows {
     let injections = worker.store.injections(None, INJECTIONS_MAX)?;
-    let note = count(injections.len(), "injection");
-    let mut rows = Vec::new();
+    let silences = worker.store.events(&EventFilter {
+        name: Some(EventName::InjectionDeclined.as_str().to_owned()),
+        limit: INJECTIONS_MAX,
+        ..EventFilter::default()
+    })?;
+    let note = format!(
+        "{}, {}",
+        count(injections.len(), "injection"),
+        count(silences.len(), "silence")
+    );
+    let mut rows: Vec<(Timestamp, ListRow)> = silences
+        .iter()
+        .map(|silence| (silence.at, silence_row(worker, silence)))
+        .collect();
     for injection in injections {
         let mut pages = Vec::new();
         for item in &injection.items {
@@ -54,7 +70,7 @@ pub(super) fn injection_rows(worker: &Worker<'_>) -> Rows {
             Some(InjectionVerdict::Bad) => "bad",
         };
         let first = pages.first().map_or("-", |page| page.text.as_str());
-        rows.push(ListRow {
+        let row = ListRow {
             label: verdict.to_owned(),
             age: age(Some(injection.at), worker.app.environment.now),
             place: place(injection.workspace.as_deref()),
@@ -65,9 +81,34 @@ pub(super) fn injection_rows(worker: &Worker<'_>) -> Rows {
                 session: injection.session,
             },
             pages,
-        });
+        };
+        rows.push((injection.at, row));
     }
-    Ok((rows, note))
+    rows.sort_by_key(|(at, _)| Reverse(*at));
+    Ok((rows.into_iter().map(|(_, row)| row).collect(), note))
+}
+
+/// Returns a prompt that was given nothing, with the reason.
+fn silence_row(worker: &Worker<'_>, silence: &StoredEvent) -> ListRow {
+    let figure = |name: &str| {
+        let text = silence.figures.get(name).and_then(|figure| figure.as_str());
+        text.unwrap_or("-").to_owned()
+    };
+    let (agent, reason) = (figure("agent"), figure("reason"));
+    let when = time::format_time(Some(silence.at), &worker.app.environment.zone);
+    ListRow {
+        label: "silent".to_owned(),
+        age: age(Some(silence.at), worker.app.environment.now),
+        place: agent.clone(),
+        title: reason.clone(),
+        count: String::new(),
+        pages: vec![PreviewPage {
+            heading: format!("{when}  {agent}"),
+            text: format!("The prompt was given nothing: {reason}."),
+            record: None,
+        }],
+        target: RowTarget::Silence(silence.session.clone()),
+    }
 }
 
 /// Returns usage by day, model, workspace, agent or session, with a bar for the tokens.

@@ -3,11 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 use memory::{Fact, RecordKind, Session, SessionId};
 use recall::RankedHit;
-use serve::requests::search::{SearchOptions, SearchOutcome, search};
+use serve::requests::search::{SearchContent, SearchOptions, SearchOutcome, search};
 use serve::requests::sessions::latest_sessions;
 use store::{FactFilter, FactScope, MatchLevel, Query, StoredRecord};
 
-use super::state::{ListRow, PreviewPage, Reach, RowTarget};
+use super::state::{HitTypes, ListRow, PreviewPage, Reach, RowTarget};
 use super::text::{has_match, marked_words};
 use super::worker::Worker;
 use crate::commands::search::group_items;
@@ -41,6 +41,14 @@ pub(super) fn session_rows(worker: &Worker<'_>, reach: Reach) -> Rows {
     Ok((rows.collect(), format!("{more}{note}")))
 }
 
+/// Returns the name or the title of a session, with its star and its tags.
+fn title(session: &Session) -> String {
+    let star = if session.marks.starred { "★ " } else { "" };
+    let tags = session.marks.tags.iter().map(|tag| format!(" #{tag}"));
+    let title = session.name_or_title().unwrap_or("Untitled session");
+    format!("{star}{title}{}", tags.collect::<String>())
+}
+
 fn session_row(worker: &Worker<'_>, session: &Session) -> ListRow {
     let zone = &worker.app.environment.zone;
     let last = session.ended.or(session.started);
@@ -55,7 +63,7 @@ fn session_row(worker: &Worker<'_>, session: &Session) -> ListRow {
     );
     let tokens = format_tokens(session.usage.total());
     let text = [
-        line("title", session.title.as_deref()),
+        line("title", session.name_or_title()),
         line("agent", Some(session.flavor.title())),
         line("workspace", session.workspace.as_deref()),
         line("folder", session.cwd.as_deref()),
@@ -78,10 +86,7 @@ fn session_row(worker: &Worker<'_>, session: &Session) -> ListRow {
         label: session.flavor.name().to_owned(),
         age: age(last, worker.app.environment.now),
         place: place(session.workspace.as_deref()),
-        title: session
-            .title
-            .clone()
-            .unwrap_or_else(|| "Untitled session".to_owned()),
+        title: title(session),
         count: count(session.prompts, "prompt"),
         pages: vec![PreviewPage {
             heading: session_label(worker.store, &session.id),
@@ -104,11 +109,10 @@ pub(super) fn ending_pages(
     let said = records.iter().rev().filter(is_said).take(ENDING_PAGES);
     Ok(said
         .map(|record| PreviewPage {
-            heading: format!(
-                "{}  {}",
-                record.kind,
-                time::format_time(record.at, &worker.app.environment.zone)
-            ),
+            heading: join_heading([
+                Some(speaker(record.kind, record.tool.as_deref())),
+                known_time(worker, record.at),
+            ]),
             text: excerpt(&record.content, &[]).to_owned(),
             record: Some(record.id),
         })
@@ -116,16 +120,21 @@ pub(super) fn ending_pages(
 }
 
 /// Returns the hits of a query that is being typed, grouped by session, after the facts.
-pub(super) fn hit_rows(worker: &Worker<'_>, query: &str, reach: Reach) -> Rows {
+pub(super) fn hit_rows(worker: &Worker<'_>, query: &str, reach: Reach, types: HitTypes) -> Rows {
     let now = worker.app.environment.clock();
     let asked = Query {
         text: query.to_owned(),
+        kinds: types.kinds().to_vec(),
         limit: HITS_MAX,
         ..Query::default()
     };
     let options = SearchOptions {
         include_sensitive: true,
         typing: true,
+        content: match types {
+            HitTypes::All => SearchContent::default(),
+            _ => SearchContent::Records,
+        },
         ..SearchOptions::default()
     };
     let found = search(worker.store, &worker.scope(reach), &asked, options, now)?;
@@ -176,19 +185,43 @@ fn hits_note(found: &SearchOutcome) -> String {
 
 fn hit_page(worker: &Worker<'_>, hit: &RankedHit, words: &[String]) -> PreviewPage {
     let found = &hit.hit;
-    let when = time::format_time(found.at, &worker.app.environment.zone);
-    let parts = [
-        Some(found.kind.name()),
-        Some(&when),
-        found.tool.as_deref(),
-        found.path.as_deref(),
-        found.digest_only.then_some("only the digest is left"),
-        (!found.in_source).then_some("no longer in its log"),
-    ];
+    let note = |is_so: bool, text: &str| is_so.then(|| text.to_owned());
     PreviewPage {
-        heading: parts.into_iter().flatten().collect::<Vec<_>>().join("  "),
+        heading: join_heading([
+            Some(speaker(found.kind, found.tool.as_deref())),
+            known_time(worker, found.at),
+            found.path.clone(),
+            note(found.digest_only, "only the digest is left"),
+            note(!found.in_source, "no longer in its log"),
+        ]),
         text: excerpt(&hit.text, words).to_owned(),
         record: (!found.digest_only).then_some(found.id),
+    }
+}
+
+/// Joins the parts of a heading that are known.
+fn join_heading<const N: usize>(parts: [Option<String>; N]) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// Formats a time, which some logs do not have.
+fn known_time(worker: &Worker<'_>, at: Option<Timestamp>) -> Option<String> {
+    at.map(|at| time::format_time(Some(at), &worker.app.environment.zone))
+}
+
+/// Returns who said or did something, in the words of an open session.
+pub(super) fn speaker(kind: RecordKind, tool: Option<&str>) -> String {
+    let tool = tool.unwrap_or("tool");
+    match kind {
+        RecordKind::Prompt => "you".to_owned(),
+        RecordKind::Assistant => "agent".to_owned(),
+        RecordKind::Thinking => "thinking".to_owned(),
+        RecordKind::ToolUse => tool.to_owned(),
+        RecordKind::ToolResult => format!("{tool} returned"),
+        RecordKind::Artifact => "changed".to_owned(),
+        RecordKind::Error => format!("{tool} failed"),
+        RecordKind::Approval => "you decided".to_owned(),
+        RecordKind::Summary => "summary".to_owned(),
     }
 }
 

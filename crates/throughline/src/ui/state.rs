@@ -1,11 +1,14 @@
 //! What the UI shows: the input, the lists, the session that is open. No terminal and no store.
 
+use std::time::Duration;
+
 use jiff::tz::TimeZone;
-use memory::{FactId, RecordId, SessionId};
+use memory::{FactId, RecordId, RecordKind, SessionId};
 
 use super::input::TextInput;
 use super::keys::KeyMap;
 use super::open_session::OpenSession;
+use super::palette::Palette;
 use super::patterns::PatternRequest;
 
 /// A screen of the UI.
@@ -64,6 +67,58 @@ impl Reach {
     }
 }
 
+/// Which records a search returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum HitTypes {
+    /// Facts and all records.
+    #[default]
+    All,
+    Prompts,
+    Answers,
+    Tools,
+    Changes,
+    Errors,
+}
+
+impl HitTypes {
+    const ALL: [Self; 6] = [
+        Self::All,
+        Self::Prompts,
+        Self::Answers,
+        Self::Tools,
+        Self::Changes,
+        Self::Errors,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Prompts => "prompts",
+            Self::Answers => "answers",
+            Self::Tools => "tools",
+            Self::Changes => "changes",
+            Self::Errors => "errors",
+        }
+    }
+
+    /// Returns the kinds of records, or none if every kind is meant.
+    pub(super) const fn kinds(self) -> &'static [RecordKind] {
+        match self {
+            Self::All => &[],
+            Self::Prompts => &[RecordKind::Prompt],
+            Self::Answers => &[RecordKind::Assistant, RecordKind::Summary],
+            Self::Tools => &[RecordKind::ToolUse, RecordKind::ToolResult],
+            Self::Changes => &[RecordKind::Artifact],
+            Self::Errors => &[RecordKind::Error],
+        }
+    }
+
+    pub(super) fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|types| *types == self);
+        Self::ALL[at.map_or(0, |at| (at + 1) % Self::ALL.len())]
+    }
+}
+
 /// What a row stands for, which decides what can be done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RowTarget {
@@ -82,6 +137,8 @@ pub(super) enum RowTarget {
         /// The session of each page of the preview.
         sessions: Vec<Option<SessionId>>,
     },
+    /// A prompt that was given nothing, and its session.
+    Silence(Option<SessionId>),
     /// A line of information.
     Note,
 }
@@ -116,6 +173,8 @@ pub(super) struct RowList {
     pub(super) page: usize,
     /// What the rows are, such as the number of hits.
     pub(super) note: String,
+    /// How long the store took for them.
+    pub(super) took: Option<Duration>,
     /// The question that the rows answer, and the latest that was asked.
     pub(super) answered: u64,
     pub(super) asked: u64,
@@ -144,6 +203,7 @@ impl RowList {
 #[derive(Debug)]
 pub(super) enum Overlay {
     Help,
+    Palette(Palette),
     /// A plan of what would be forgotten, which waits for `y`.
     Forget {
         plan: String,
@@ -175,6 +235,7 @@ pub(super) struct UiState {
     pub(super) input: TextInput,
     pub(super) reach: Reach,
     pub(super) reaches: Vec<Reach>,
+    pub(super) types: HitTypes,
     pub(super) search: RowList,
     pub(super) memory: RowList,
     pub(super) given: RowList,
@@ -207,6 +268,7 @@ impl UiState {
             input,
             reach: reaches.first().copied().unwrap_or(Reach::Everywhere),
             reaches,
+            types: HitTypes::All,
             search: RowList::default(),
             memory: RowList::default(),
             given: RowList::default(),
@@ -267,6 +329,12 @@ impl UiState {
         self.list().is_pending()
     }
 
+    /// Returns whether new records of the open session are shown.
+    pub(super) fn is_following(&self) -> bool {
+        let open = self.session.as_ref();
+        self.screen == Screen::Session && open.is_some_and(|open| open.is_following)
+    }
+
     /// Returns the session that is open or selected.
     pub(super) fn session_id(&self) -> Option<&SessionId> {
         if self.screen == Screen::Session {
@@ -274,7 +342,7 @@ impl UiState {
         }
         match &self.list().row()?.target {
             RowTarget::Session(id) => Some(id),
-            RowTarget::Injection { session, .. } => session.as_ref(),
+            RowTarget::Injection { session, .. } | RowTarget::Silence(session) => session.as_ref(),
             RowTarget::Pattern { sessions, .. } => sessions.get(self.list().page)?.as_ref(),
             RowTarget::Fact { .. } | RowTarget::Note => None,
         }

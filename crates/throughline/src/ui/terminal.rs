@@ -1,5 +1,6 @@
 //! The terminal: taken over while the UI runs, and given back however it ends.
 
+use std::cell::OnceCell;
 use std::io::{BufWriter, Stderr, Write, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -17,6 +18,8 @@ use crossterm::{cursor, event, execute};
 use ratatui::backend::CrosstermBackend;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
+#[cfg(unix)]
+use super::guard::{TerminalGuard, TerminalModes};
 use super::messages::UiEvent;
 use super::state::UiState;
 use super::view::view;
@@ -39,6 +42,10 @@ pub(super) struct UiTerminal {
     terminal: Terminal<CrosstermBackend<BufWriter<Stderr>>>,
     inline: Option<u16>,
     mouse: bool,
+    #[cfg(unix)]
+    modes_before: TerminalModes,
+    #[cfg(unix)]
+    guard: OnceCell<Option<TerminalGuard>>,
     // Declared last: the terminal is given back before standard output is.
     _output: RedirectedOutput,
 }
@@ -78,18 +85,28 @@ impl UiTerminal {
     pub(super) fn take(inline: Option<u16>, mouse: bool) -> std::io::Result<Self> {
         give_back_on_panic();
         let output = RedirectedOutput::start()?;
+        #[cfg(unix)]
+        let modes_before = TerminalModes::read()?;
         enter(inline, mouse)?;
         let terminal = open_terminal(inline).inspect_err(|_| give_back())?;
         Ok(Self {
             terminal,
             inline,
             mouse,
+            #[cfg(unix)]
+            modes_before,
+            #[cfg(unix)]
+            guard: OnceCell::new(),
             _output: output,
         })
     }
 
     pub(super) fn draw(&mut self, state: &UiState) -> std::io::Result<()> {
         self.terminal.draw(|frame| view(state, frame))?;
+        // Started once the first frame is there, which it must not delay.
+        #[cfg(unix)]
+        self.guard
+            .get_or_init(|| TerminalGuard::start(self.modes_before, self.inline.is_none()));
         Ok(())
     }
 
@@ -176,6 +193,12 @@ fn give_back() {
     if !IS_TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
+    leave_screen(IS_ALTERNATE.load(Ordering::SeqCst));
+    disable_raw_mode().ok();
+}
+
+/// Undoes what the UI has told the terminal. Errors are ignored.
+pub(super) fn leave_screen(is_alternate: bool) {
     let mut out = stderr();
     execute!(
         out,
@@ -184,10 +207,9 @@ fn give_back() {
         cursor::Show
     )
     .ok();
-    if IS_ALTERNATE.load(Ordering::SeqCst) {
+    if is_alternate {
         execute!(out, LeaveAlternateScreen).ok();
     }
-    disable_raw_mode().ok();
     out.flush().ok();
 }
 

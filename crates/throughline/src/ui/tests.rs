@@ -6,11 +6,14 @@ use std::path::Path;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use insta::assert_snapshot;
 use jiff::SignedDuration;
-use memory::{FactKind, Trust};
+use memory::{
+    Block, FactKind, Flavor, Message, MessageId, Origin, Role, SessionId, SessionKind,
+    SessionPatch, Trust,
+};
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use store::NewFact;
+use store::{IncomingEntries, NewFact};
 use testkit::store::{START, TestStore};
 use unicode_width::UnicodeWidthStr;
 
@@ -189,6 +192,15 @@ fn snapshots(size: (u16, u16)) {
         ui.press(KeyCode::Esc);
         ui.press(KeyCode::Char('?'));
         assert_snapshot!("keys", ui.screen());
+        ui.press(KeyCode::Esc);
+        ui.press(KeyCode::Char('4'));
+        assert_snapshot!("given", ui.screen());
+        ui.press(KeyCode::Char('5'));
+        assert_snapshot!("usage", ui.screen());
+        ui.press_with(KeyModifiers::CONTROL, 'k');
+        ui.type_text("sess");
+        ui.press(KeyCode::Down);
+        assert_snapshot!("palette", ui.screen());
     });
 }
 
@@ -304,9 +316,160 @@ fn facts_are_unpinned_and_a_plan_is_shown_before_forgetting() {
     });
 }
 
+#[test]
+fn the_neighbors_of_a_session_in_the_list_are_opened() {
+    check(|ui| {
+        ui.press(KeyCode::Enter);
+        let first = open_id(ui);
+        ui.press(KeyCode::Char(']'));
+        let second = open_id(ui);
+        assert_ne!(first, second);
+        ui.press(KeyCode::Char('['));
+        assert_eq!(open_id(ui), first);
+        ui.press(KeyCode::Char('['));
+        assert!(
+            ui.screen().contains("no further session"),
+            "{}",
+            ui.screen()
+        );
+        ui.press(KeyCode::Esc);
+        assert_eq!(ui.state.screen, Screen::Search);
+    });
+}
+
+#[test]
+fn a_subagent_is_entered_and_left() {
+    let (store, environment) = (test_store(), environment());
+    add_prompt(&store, "s1/agent-a", Some("s1"), "look for the callers");
+    let app = app(&environment);
+    let mut ui = TestUi::new(&app, &store, (100, 30));
+    ui.type_text("settings.reorder_at");
+    ui.press(KeyCode::Enter);
+    let parent = open_id(&ui);
+    ui.press(KeyCode::Char('u'));
+    assert!(ui.screen().contains("No other session"), "{}", ui.screen());
+    ui.press(KeyCode::Char('s'));
+    assert_ne!(open_id(&ui), parent);
+    assert!(
+        ui.screen().contains("look for the callers"),
+        "{}",
+        ui.screen()
+    );
+    ui.press(KeyCode::Char('s'));
+    assert!(ui.screen().contains("no subagent"), "{}", ui.screen());
+    ui.press(KeyCode::Char('u'));
+    assert_eq!(open_id(&ui), parent);
+}
+
+#[test]
+fn a_session_is_followed_as_it_grows() {
+    let (store, environment) = (test_store(), environment());
+    let app = app(&environment);
+    let mut ui = TestUi::new(&app, &store, (100, 30));
+    ui.type_text("settings.reorder_at");
+    ui.press(KeyCode::Enter);
+    ui.press(KeyCode::Char('t'));
+    assert!(ui.screen().contains("following"), "{}", ui.screen());
+    let known = ui.state.session.as_ref().unwrap().outline.kind.len();
+    ui.apply(UiEvent::Tick);
+    assert_eq!(ui.state.session.as_ref().unwrap().outline.kind.len(), known);
+    add_prompt(&store, "s1", None, "one more question");
+    ui.apply(UiEvent::Tick);
+    let open = ui.state.session.as_ref().unwrap();
+    assert_eq!(open.selected, open.outline.kind.len() - 1);
+    assert!(ui.screen().contains("one more question"), "{}", ui.screen());
+    ui.press(KeyCode::Char('t'));
+    assert!(!ui.state.is_following());
+}
+
+#[test]
+fn hits_are_narrowed_to_a_type() {
+    check(|ui| {
+        ui.type_text("threshold");
+        assert!(ui.screen().contains("Keep every"), "{}", ui.screen());
+        ui.press_with(KeyModifiers::CONTROL, 't');
+        let screen = ui.screen();
+        assert!(screen.contains("· prompts"), "{screen}");
+        assert!(!screen.contains("Keep every"), "{screen}");
+        let rows = ui.state.search.rows.iter();
+        let pages = rows.flat_map(|row| &row.pages);
+        let mut headings = pages.map(|page| page.heading.as_str());
+        assert!(
+            headings.all(|heading| heading.starts_with("you")),
+            "{screen}"
+        );
+        for _ in 0..5 {
+            ui.press_with(KeyModifiers::CONTROL, 't');
+        }
+        assert!(ui.screen().contains("Keep every"), "{}", ui.screen());
+    });
+}
+
+#[test]
+fn the_palette_performs_what_is_chosen() {
+    check(|ui| {
+        ui.press_with(KeyModifiers::CONTROL, 'k');
+        ui.type_text("tokens");
+        ui.press(KeyCode::Enter);
+        assert_eq!(ui.state.screen, Screen::Usage);
+        ui.press_with(KeyModifiers::CONTROL, 'k');
+        ui.type_text("no such action");
+        ui.press(KeyCode::Enter);
+        assert_eq!(ui.state.screen, Screen::Usage);
+        assert!(ui.state.overlay.is_none());
+    });
+}
+
+#[test]
+fn silences_are_listed_with_their_reasons() {
+    let (store, environment) = (test_store(), environment());
+    let app = app(&environment);
+    let figures = [
+        ("agent", "claude"),
+        ("reason", "the prompt says too little"),
+    ];
+    let figures = figures.map(|(name, text)| (name.to_owned(), text.into()));
+    let figures = figures.into_iter().collect();
+    let name = store::EventName::InjectionDeclined;
+    store.record_event(START, name, None, figures).unwrap();
+    let mut ui = TestUi::new(&app, &store, (100, 30));
+    ui.press_with(KeyModifiers::ALT, '4');
+    let screen = ui.screen();
+    assert!(screen.contains("0 injections, 1 silence"), "{screen}");
+    assert!(screen.contains("The prompt was given nothing"), "{screen}");
+    assert!(screen.contains("silent 2d claude"), "{screen}");
+}
+
+/// Adds a prompt to a session, which another one may have started.
+fn add_prompt(store: &TestStore, session: &str, parent: Option<&str>, text: &str) {
+    let id = |name: &str| SessionId::of(Flavor::Claude, name);
+    let at = START + SignedDuration::from_hours(1);
+    let mut patch = SessionPatch::new(id(session), Flavor::Claude);
+    patch.include_time(at);
+    patch.parent = parent.map(id);
+    patch.kind = parent.map(|_| SessionKind::Subagent);
+    let message = MessageId::new(format!("added {text}"));
+    let mut message = Message::new(message, id(session), Role::User, Origin::Human);
+    message.at = Some(at);
+    message.line = 1000;
+    message.blocks = vec![Block::Text(text.to_owned())];
+    let workspace = testkit::store::workspace("/src/shop");
+    let incoming = IncomingEntries {
+        sessions: vec![(patch, Some(workspace))],
+        records: memory::record::project_records(message),
+        ..IncomingEntries::default()
+    };
+    testkit::store::append(store, incoming);
+}
+
+/// Returns the id of the open session.
+fn open_id(ui: &TestUi<'_>) -> String {
+    ui.state.session.as_ref().unwrap().session.id.to_string()
+}
+
 fn key() -> impl Strategy<Value = UiEvent> {
     let code = prop_oneof![
-        6 => prop::sample::select("threshold co-?1234567jkJKeEgGnNoOvfpxy+m/設🎉\u{301}".chars()
+        6 => prop::sample::select("threshold co-?1234567jkJKeEgGnNoOvfpxysut[]+m/設🎉\u{301}".chars()
             .collect::<Vec<_>>()).prop_map(KeyCode::Char),
         4 => prop::sample::select(vec![
             KeyCode::Up, KeyCode::Down, KeyCode::PageUp, KeyCode::PageDown, KeyCode::Home,
@@ -328,6 +491,7 @@ fn key() -> impl Strategy<Value = UiEvent> {
         1 => (0..210_u16, 0..60_u16).prop_map(|(columns, rows)| UiEvent::Resize(columns, rows)),
         1 => (-9..9_isize).prop_map(UiEvent::Wheel),
         1 => Just(()).prop_map(|()| UiEvent::Slow),
+        1 => Just(()).prop_map(|()| UiEvent::Tick),
     ]
 }
 

@@ -6,6 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::actions::{go_to, move_by, perform, select_record};
 use super::input::TextInput;
 use super::messages::{UiAnswer, UiEffect, UiEvent, UiQuestion};
+use super::palette::update_palette;
 use super::state::{Overlay, RowTarget, Screen, UiState};
 
 pub(super) fn update(state: &mut UiState, event: UiEvent) -> Vec<UiEffect> {
@@ -48,13 +49,26 @@ fn take_event(state: &mut UiState, event: UiEvent) -> Vec<UiEffect> {
             state.is_slow = true;
             Vec::new()
         }
+        UiEvent::Tick => ask_growth(state),
         UiEvent::Terminate => vec![UiEffect::Quit],
+    }
+}
+
+/// Asks for new records of the session that is followed.
+fn ask_growth(state: &UiState) -> Vec<UiEffect> {
+    match &state.session {
+        Some(open) if state.is_following() => vec![UiEffect::Ask(UiQuestion::Follow {
+            session: open.session.id.clone(),
+            known: open.outline.kind.len(),
+        })],
+        _ => Vec::new(),
     }
 }
 
 /// Asks for the rows of a screen.
 pub(super) fn ask_rows(state: &mut UiState, screen: Screen) -> Vec<UiEffect> {
     let (query, reach, group) = (state.input.text.clone(), state.reach, state.usage_group);
+    let types = state.types;
     state.is_slow = false;
     let list = state.list_of_mut(screen);
     list.asked += 1;
@@ -63,6 +77,7 @@ pub(super) fn ask_rows(state: &mut UiState, screen: Screen) -> Vec<UiEffect> {
         number: list.asked,
         query,
         reach,
+        types,
         group,
     })]
 }
@@ -106,6 +121,7 @@ fn close_overlay(state: &mut UiState, overlay: Overlay, key: &KeyEvent) -> Vec<U
             Vec::new()
         }
         Overlay::Help => Vec::new(),
+        Overlay::Palette(palette) => update_palette(state, palette, key),
     }
 }
 
@@ -163,6 +179,7 @@ fn take_answer(state: &mut UiState, answer: UiAnswer) -> Vec<UiEffect> {
             number,
             rows,
             note,
+            took,
         } => {
             let list = state.list_of_mut(screen);
             // A search that was overtaken by another key shows nothing.
@@ -170,6 +187,7 @@ fn take_answer(state: &mut UiState, answer: UiAnswer) -> Vec<UiEffect> {
                 let is_typed = screen == Screen::Search;
                 let selected = if is_typed { 0 } else { list.selected };
                 (list.rows, list.note, list.answered) = (rows, note, number);
+                list.took = took;
                 list.select(selected);
                 state.is_slow = false;
                 state.previewed = None;
@@ -193,6 +211,19 @@ fn take_answer(state: &mut UiState, answer: UiAnswer) -> Vec<UiEffect> {
                 (open.first, open.records) = (first, records);
             }
         }
+        UiAnswer::Followed {
+            session,
+            growth: Some(growth),
+        } => {
+            if let Some(open) = &mut state.session
+                && open.session.id == session
+            {
+                (open.first, open.records) = (growth.first, growth.records);
+                open.outline = growth.outline;
+                return move_by(state, isize::MAX);
+            }
+        }
+        UiAnswer::Followed { growth: None, .. } => {}
         UiAnswer::Found {
             session,
             text,

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Instant;
 
 use memory::SessionId;
 use serve::requests::{self, AccessScope};
@@ -12,7 +13,7 @@ use store::forget::Selection;
 use super::actions::WINDOW;
 use super::input::TextInput;
 use super::messages::{UiAnswer, UiEvent, UiQuestion};
-use super::open_session::{OpenSession, TimelineMode};
+use super::open_session::{OpenSession, SessionGrowth, SessionPlace, TimelineMode};
 use super::state::{ForgetRequest, Reach, Screen};
 use super::{patterns, reports, rows};
 use crate::commands::sessions::{format_tokens, session_label};
@@ -85,9 +86,13 @@ impl<'a> Worker<'a> {
                 if waiting.iter().any(|newer| replaces(newer, &question)) {
                     continue;
                 }
-                let answer = self
+                let start = Instant::now();
+                let mut answer = self
                     .answer(question)
                     .unwrap_or_else(|error| UiAnswer::Failed(format!("{error:#}")));
+                if let UiAnswer::Rows { took, .. } = &mut answer {
+                    *took = Some(start.elapsed());
+                }
                 if events.send(UiEvent::Answer(answer)).is_err() {
                     return;
                 }
@@ -103,13 +108,14 @@ impl<'a> Worker<'a> {
                 number,
                 query,
                 reach,
+                types,
                 group,
             } => {
                 let (rows, note) = match screen {
                     Screen::Search | Screen::Session if query.trim().is_empty() => {
                         rows::session_rows(self, reach)?
                     }
-                    Screen::Search | Screen::Session => rows::hit_rows(self, &query, reach)?,
+                    Screen::Search | Screen::Session => rows::hit_rows(self, &query, reach, types)?,
                     Screen::Memory => rows::fact_rows(self, reach)?,
                     Screen::Given => reports::injection_rows(self)?,
                     Screen::Usage => reports::usage_rows(self, group)?,
@@ -121,15 +127,30 @@ impl<'a> Worker<'a> {
                     number,
                     rows,
                     note,
+                    took: None,
                 }
             }
-            UiQuestion::Session { id, around } => {
-                let position = match around {
-                    Some(record) => self.store.timeline_position(record)?,
-                    None => None,
-                };
-                UiAnswer::Session(Box::new(self.open_session(&id, position)?))
+            UiQuestion::Session { id, at } => {
+                UiAnswer::Session(Box::new(self.open_session(&id, at)?))
             }
+            UiQuestion::Subagent { parent, after } => {
+                let mut started = self.store.subagents(&parent)?;
+                started.retain(|session| session.records > 0);
+                let next = started.iter().find(|session| session.started >= after);
+                match next.or(started.last()) {
+                    Some(session) => {
+                        let start = session
+                            .started
+                            .map_or(SessionPlace::End, SessionPlace::Time);
+                        UiAnswer::Session(Box::new(self.open_session(&session.id, start)?))
+                    }
+                    None => UiAnswer::Failed("This session started no subagent.".to_owned()),
+                }
+            }
+            UiQuestion::Follow { session, known } => UiAnswer::Followed {
+                growth: self.growth(&session, known)?,
+                session,
+            },
             UiQuestion::Records { session, first } => UiAnswer::Records {
                 records: self.store.timeline(&session, first, WINDOW)?,
                 session,
@@ -188,10 +209,31 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Opens a session at a position, or at its end.
-    fn open_session(&self, id: &SessionId, position: Option<usize>) -> anyhow::Result<OpenSession> {
+    /// Returns the end of a session that has more records than are known.
+    fn growth(&self, session: &SessionId, known: usize) -> anyhow::Result<Option<SessionGrowth>> {
+        let length = self.store.timeline_length(session)?;
+        if length <= known {
+            return Ok(None);
+        }
+        let first = length.saturating_sub(WINDOW);
+        Ok(Some(SessionGrowth {
+            outline: self.store.outline(session)?,
+            first,
+            records: self.store.timeline(session, first, WINDOW)?,
+        }))
+    }
+
+    fn open_session(&self, id: &SessionId, at: SessionPlace) -> anyhow::Result<OpenSession> {
         let session = show::find_session(self.store, id.as_str())?;
         let outline = self.store.outline(&session.id)?;
+        let position = match at {
+            SessionPlace::Record(record) => self.store.timeline_position(record)?,
+            SessionPlace::Time(time) => {
+                let wanted = Some(time.as_millisecond());
+                outline.at.iter().position(|at| *at >= wanted)
+            }
+            SessionPlace::End => None,
+        };
         let last = outline.kind.len().saturating_sub(1);
         let selected = position.unwrap_or(last).min(last);
         let first = selected.saturating_sub(WINDOW / 2);
@@ -208,6 +250,7 @@ impl<'a> Worker<'a> {
             session.outcome.map(|outcome| outcome.name().to_owned()),
             (session.evicted > 0).then(|| format!("{} records evicted", session.evicted)),
             session.source_gone.then(|| "log gone".to_owned()),
+            session.parent.as_ref().map(|_| "subagent".to_owned()),
         ];
         Ok(OpenSession {
             summary: parts.into_iter().flatten().collect::<Vec<_>>().join(" · "),
@@ -223,6 +266,7 @@ impl<'a> Worker<'a> {
             find: TextInput::default(),
             is_finding: false,
             found: Vec::new(),
+            is_following: false,
         })
     }
 

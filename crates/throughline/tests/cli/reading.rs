@@ -60,7 +60,7 @@ fn a_fact_is_shown_and_edited() {
         .stdout;
     let fact: Value = serde_json::from_str(&fact).unwrap();
     let id = &fact["id"].as_str().unwrap()[..8];
-    let edited = env.run(&["facts", "--edit", id, "use", "pnpm", "--json"]);
+    let edited = env.run(&["facts", "edit", id, "use", "pnpm", "--json"]);
     let edited: Value = serde_json::from_str(&edited.stdout).unwrap();
     assert_eq!(edited["text"], "use pnpm");
     assert_eq!(edited["kind"], "preference");

@@ -29,6 +29,11 @@ const COMMANDS: &[&str] = &[
     "sessions",
     "sessions --gone",
     "sessions --sort tokens --here",
+    "sessions --since yesterday --starred",
+    "sessions --sort tokens -n 3",
+    "search threshold --here",
+    "search threshold --since 7d --sort time",
+    "show e730ed76 --around 2",
     "show 4c5420d7",
     "show 4c5420d7 --grep threshold",
     "show 4c5420d7 --prompts",
@@ -43,13 +48,18 @@ const COMMANDS: &[&str] = &[
     "handoff 4c5420d7 --to codex --print",
     "restore-log 4c5420d7",
     "man man1",
+    "export --format markdown 4c5420d7 -o session.md",
+    "export --format html 4c5420d7 -o session.html",
     "blame inventory.py",
     "how pytest",
     "fix AssertionError",
     "facts",
+    "facts edit nosuchid A_new_text",
+    "facts forget nosuchid",
     "context where_does_the_threshold_come_from --explain",
     "serve --status",
     "injections",
+    "injections nosuchid",
     "feedback nosuchid good",
     "summary 4c5420d7",
     "summarize 4c5420d7 --embedded --dry-run",
@@ -96,8 +106,8 @@ const COMMANDS: &[&str] = &[
 
 /// Commands whose output is for programs or screen readers, and is not laid out.
 const FOR_PROGRAMS: &[&str] = &[
-    "completions bash", "compact 4c5420d7", "export", "resume 4c5420d7", "shell bash",
-    "shell zsh --key t", "snapshot 4c5420d7", "ui --plain",
+    "completions bash", "compact 4c5420d7", "export", "redact session.md", "resume 4c5420d7",
+    "shell bash", "shell zsh --key t", "snapshot 4c5420d7", "ui --plain",
 ];
 
 #[test]
@@ -113,6 +123,27 @@ fn every_command_has_a_case() {
         count += 1;
     }
     assert!(count > 30, "the help lists its commands: {help}");
+}
+
+#[test]
+fn every_help_page_fits_a_small_terminal() {
+    let env = TestEnv::new();
+    let lines = COMMANDS.iter().chain(FOR_PROGRAMS);
+    let names = lines.map(|line| line.split(' ').next().unwrap());
+    let is_command = |name: &&str| !name.starts_with('-') && *name != "nosuchcommand";
+    let names: BTreeSet<_> = names.filter(is_command).collect();
+    for name in names {
+        let shown = run_in_terminal(&env, &[name, "--help"], SMALL, ("NO_COLOR", "1"));
+        assert!(shown.contains("Usage: "), "{name}: {shown}");
+        check_rows(&format!("{name} --help"), &shown, SMALL.0.into());
+    }
+}
+
+#[test]
+fn without_a_command_a_pipe_gets_the_help() {
+    let ran = TestEnv::new().run(&[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert!(ran.stdout.contains("Everyday:"), "{}", ran.shown());
 }
 
 #[test]

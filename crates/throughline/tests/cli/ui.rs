@@ -2,21 +2,25 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests start tmux")]
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use testkit::skip::skip;
 
 use crate::env::{TestEnv, samples};
 
 /// How long a screen may take. The tests fail after it, and never wait for it otherwise.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A tmux server of its own with one window, in which bash runs.
 struct Tmux {
     env: TestEnv,
     socket: PathBuf,
+    /// How often the terminal was checked.
+    checks: Cell<u32>,
 }
 
 impl Tmux {
@@ -50,7 +54,11 @@ impl Tmux {
         let ingested = env.run(&["ingest"]);
         assert_eq!(ingested.code, Some(0), "{}", ingested.shown());
         let socket = env.home().join("tmux");
-        let tmux = Self { env, socket };
+        let tmux = Self {
+            env,
+            socket,
+            checks: Cell::new(0),
+        };
         let path = format!("{}:/usr/bin:/bin", bin.display());
         let command = format!(
             "env -i HOME='{home}' PATH='{path}' TERM=screen THROUGHLINE_HOME='{home}/memory' \
@@ -115,15 +123,36 @@ impl Tmux {
     /// Checks that the shell has the terminal as it was: echo on, the usual screen, a cursor.
     #[track_caller]
     fn check_sane(&self) {
+        // The number tells the answer from those to earlier checks on the screen.
+        let check = self.checks.get() + 1;
+        self.checks.set(check);
         self.press(&["C-u"]);
-        self.type_text("stty -a | grep -c ' icanon.* echo '");
+        self.type_text(&format!(
+            "echo check {check}: $(stty -a | grep -c ' icanon.* echo ')"
+        ));
         self.press(&["Enter"]);
+        let answers = [format!("check {check}: 0"), format!("check {check}: 1")];
         let screen = self.wait_until("an answer of stty", |screen| {
-            screen.lines().any(|line| line == "1" || line == "0")
+            let is_answer = |line: &str| answers.iter().any(|answer| answer == line);
+            screen.lines().any(is_answer)
         });
-        assert!(screen.lines().any(|line| line == "1"), "{screen}");
+        assert!(screen.contains(&answers[1]), "{screen}");
+        assert_eq!(self.flags(), "0 1 0");
+    }
+
+    /// Returns whether the terminal shows the alternate screen, the cursor, and reports the mouse.
+    fn flags(&self) -> String {
         let flags = "#{alternate_on} #{cursor_flag} #{mouse_any_flag}";
-        assert_eq!(self.run(&["display-message", "-p", flags]).trim(), "0 1 0");
+        let flags = self.run(&["display-message", "-p", flags]);
+        flags.trim().to_owned()
+    }
+
+    /// Waits for a process and returns its id.
+    #[track_caller]
+    fn wait_for_process(&self, what: &str, is_meant: impl Fn(&Process) -> bool) -> i32 {
+        let find = || processes().into_iter().find(|process| is_meant(process));
+        self.wait_until(what, |_| find().is_some());
+        find().unwrap().id
     }
 }
 
@@ -133,6 +162,30 @@ impl Drop for Tmux {
         command.arg("-S").arg(&self.socket).arg("kill-server");
         command.output().ok();
     }
+}
+
+/// A process of the system.
+struct Process {
+    id: i32,
+    parent: i32,
+    tty: String,
+    name: String,
+}
+
+fn processes() -> Vec<Process> {
+    let mut command = Command::new("ps");
+    let output = command.args(["-eo", "pid=,ppid=,tty=,comm="]).output();
+    let output = String::from_utf8(output.unwrap().stdout).unwrap();
+    let process = |line: &str| {
+        let mut words = line.split_whitespace();
+        Some(Process {
+            id: words.next()?.parse().ok()?,
+            parent: words.next()?.parse().ok()?,
+            tty: words.next()?.to_owned(),
+            name: words.next()?.to_owned(),
+        })
+    };
+    output.lines().filter_map(process).collect()
 }
 
 fn write_program(path: &std::path::Path, text: &str) {
@@ -158,7 +211,8 @@ fn a_session_is_found_read_and_resumed() {
     tmux.press(&["Enter"]);
     tmux.wait_for("· all");
     tmux.press(&["Escape"]);
-    tmux.wait_for("reorder thresho");
+    // Until then, the next key would make another one together with the escape character.
+    tmux.wait_for("enter open");
     tmux.press(&["C-r"]);
     let screen = tmux.wait_for("agent got --resume");
     assert!(screen.contains("in proj"), "{screen}");
@@ -192,29 +246,39 @@ fn the_screen_follows_its_size_and_survives_a_stop() {
 }
 
 #[test]
-fn a_killed_ui_gives_the_terminal_back() {
+fn a_terminated_ui_gives_the_terminal_back() {
+    check_killed_ui(Signal::TERM);
+}
+
+/// No program can catch this signal; another process gives the terminal back.
+#[test]
+fn a_killed_ui_leaves_a_sane_terminal() {
+    check_killed_ui(Signal::KILL);
+}
+
+fn check_killed_ui(signal: Signal) {
     let Some(tmux) = Tmux::start() else {
         return;
     };
-    // The shell itself ends it, once it is on the screen.
-    tmux.type_text("throughline ui --mouse & pid=$!; fg");
+    tmux.type_text("throughline ui --mouse");
     tmux.press(&["Enter"]);
     tmux.wait_for("1 search");
     let tty = tmux.run(&["display-message", "-p", "#{pane_tty}"]);
-    let processes = Command::new("ps")
-        .args(["-t", tty.trim(), "-o", "pid=,comm="])
-        .output()
-        .unwrap();
-    let processes = String::from_utf8(processes.stdout).unwrap();
-    let line = processes
-        .lines()
-        .find(|line| line.contains("throughline"))
-        .unwrap();
-    let pid: i32 = line.split_whitespace().next().unwrap().parse().unwrap();
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let ui = tmux.wait_for_process("the UI", |process| {
+        process.tty == tty.trim().trim_start_matches("/dev/") && process.name == "throughline"
+    });
+    // The process that restores the terminal renames itself when it is ready.
+    let guard = tmux.wait_for_process("its guard", |process| {
+        process.parent == ui && process.name == "tl-restore-tty"
+    });
+    kill_process(Pid::from_raw(ui).unwrap(), signal).unwrap();
+    tmux.wait_until("the usual screen", |_| tmux.flags() == "0 1 0");
+    tmux.press(&["C-l"]);
     tmux.wait_until("the prompt", |screen| screen.trim_end().ends_with("ready>"));
     tmux.check_sane();
+    tmux.wait_until("the end of the guard", |_| {
+        processes().iter().all(|process| process.id != guard)
+    });
 }
 
 #[test]
@@ -226,7 +290,7 @@ fn the_shell_widget_puts_the_command_on_the_command_line() {
     tmux.press(&["Enter"]);
     tmux.wait_for("\nbound");
     tmux.press(&["C-g"]);
-    tmux.wait_for("open");
+    tmux.wait_for("enter open");
     tmux.type_text("threshold");
     tmux.wait_for("hit");
     tmux.press(&["Down", "C-r"]);

@@ -6,13 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::wire;
 use crate::ParseOutput;
+use crate::title::prompt_title;
 
 /// A log contains one session, its subagents and rarely a resumed session. The oldest is dropped
 /// beyond this.
 const SESSIONS_MAX: usize = 64;
-
-/// The longest title, in characters.
-const TITLE_CHARS_MAX: usize = 120;
 
 /// The sessions of one log. This is part of the stored state, so titles are kept as fingerprints
 /// only.
@@ -94,11 +92,9 @@ impl SessionTracker {
         rank: TitleRank,
         out: &mut ParseOutput,
     ) {
-        let text = text.trim_start().lines().next().unwrap_or("").trim_end();
-        let text: String = text.chars().take(TITLE_CHARS_MAX).collect();
-        if text.is_empty() {
+        let Some(text) = prompt_title(text) else {
             return;
-        }
+        };
         let told = &mut self.tracked(session).titles[usize::from(rank.number())];
         let print = fingerprint(&text);
         // Only the first prompt becomes a title.

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::wire::{Part, Passthrough};
 use crate::json::{self, Text};
+use crate::title::prompt_title;
 
 /// The beginnings of texts that Codex itself writes in the user's role.
 const HARNESS_PREFIXES: &[&str] = &[
@@ -87,20 +88,13 @@ pub(crate) fn cwd(text: &str) -> Option<&str> {
     Some(cwd.trim()).filter(|cwd| !cwd.is_empty())
 }
 
-/// The longest title, in characters.
-const TITLE_CHARS_MAX: usize = 120;
-
 /// Returns the line of a prompt that makes the best title.
 pub(crate) fn title(text: &str) -> Option<String> {
     // Editors put open files and selections before the request.
     let request = text
         .rsplit_once("## My request for Codex:")
         .map_or(text, |(_, request)| request);
-    let line = request
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())?;
-    Some(line.chars().take(TITLE_CHARS_MAX).collect())
+    prompt_title(request)
 }
 
 #[cfg(test)]

@@ -5,3 +5,6 @@ complete -c throughline -l workspace -x -a "(throughline complete workspaces (co
 complete -c throughline -l agent -x -a "(throughline complete agents (commandline -ct) 2>/dev/null)"
 complete -c throughline -l to -x -a "(throughline complete agents (commandline -ct) 2>/dev/null)"
 complete -c throughline -l tag -x -a "(throughline complete tags (commandline -ct) 2>/dev/null)"
+complete -c throughline -l session-tag -x -a "(throughline complete tags (commandline -ct) 2>/dev/null)"
+complete -c throughline -l session -x -a "(throughline complete sessions (commandline -ct) 2>/dev/null)"
+complete -c throughline -l raw -x -a "(throughline complete sessions (commandline -ct) 2>/dev/null)"

@@ -78,7 +78,10 @@ fn print_report(app: &App<'_>, store: &Store, sessions: &[SessionReport]) -> any
         usage::format_cost(&cost),
     )?;
     for (workspace, sessions) in workspaces {
-        let name = sanitize(memory::workspace::name(workspace));
+        let name = match workspace {
+            "-" => "no workspace".to_owned(),
+            workspace => sanitize(memory::workspace::name(workspace)),
+        };
         writeln!(out, "\n{}", style.bold(&name))?;
         for reported in sessions {
             write!(out, "{}", format_reported(app, store, reported))?;
@@ -91,13 +94,14 @@ fn print_report(app: &App<'_>, store: &Store, sessions: &[SessionReport]) -> any
 fn format_reported(app: &App<'_>, store: &Store, reported: &SessionReport) -> String {
     let style = app.style();
     let session = &reported.session;
-    let outcome = session.outcome.map_or("-", memory::Outcome::name);
+    let outcome = session.outcome.map(|outcome| format!("{outcome}, "));
     let mut text = format!(
-        "  {}  {}  {}\n      {}, {outcome}, {}\n",
+        "  {}  {}  {}\n      {}, {}{}\n",
         app.format_when(session.ended.or(session.started)),
         one_line(session.name_or_title().unwrap_or("Untitled session")),
         style.dim(&session_id(store, &session.id)),
         session.flavor.title(),
+        outcome.unwrap_or_default(),
         count(session.prompts, "prompt"),
     );
     let Some(digest) = &reported.digest else {

@@ -8,7 +8,7 @@ use store::encryption::EncryptionInfo;
 
 use super::{AgentDiagnosis, Diagnosis, installed};
 use crate::commands::{App, encrypt};
-use crate::output::table::{count, format_bytes, format_table};
+use crate::output::table::{TableColumn, count, format_bytes, format_columns, format_table};
 use crate::output::{self, time};
 
 pub(super) fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
@@ -85,6 +85,14 @@ pub(super) fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> 
     Ok(())
 }
 
+const AGENT_COLUMNS: &[TableColumn] = &[
+    TableColumn::left("  AGENT"),
+    TableColumn::right("LOGS"),
+    TableColumn::right("SIZE"),
+    TableColumn::left("DELETES LOGS"),
+    TableColumn::left("FORMAT").dropped_at(1),
+];
+
 fn print_agents(
     app: &App<'_>,
     out: &mut impl Write,
@@ -98,14 +106,15 @@ fn print_agents(
             .map(|agent| {
                 vec![
                     format!("  {}", agent.agent.title()),
-                    count(agent.logs, "log"),
+                    agent.logs.to_string(),
                     format_bytes(agent.size_bytes),
+                    deletion_time(app, agent),
                     format_evidence(agent.evidence).to_owned(),
-                    deletion_note(app, agent),
                 ]
             })
             .collect();
-        write!(out, "{}", format_table(&rows))?;
+        let table = format_columns(AGENT_COLUMNS, &rows, app.columns());
+        write!(out, "{table}")?;
     }
     writeln!(out, "\nNo logs found")?;
     let rows: Vec<_> = absent
@@ -207,13 +216,21 @@ fn format_evidence(evidence: FormatEvidence) -> &'static str {
 }
 
 /// Returns when the agent will delete its oldest log.
-pub(super) fn deletion_note(app: &App<'_>, agent: &AgentDiagnosis) -> String {
+fn deletion_time(app: &App<'_>, agent: &AgentDiagnosis) -> String {
     match (agent.deletes_after_days, agent.next_deletion) {
         (Some(days), Some(next)) => format!(
-            "deletes logs after {days} days, the next one on {}",
+            "after {days} days, next on {}",
             &time::format_time(Some(next), &app.environment.zone)[..10]
         ),
-        (Some(days), None) => format!("deletes logs after {days} days"),
-        (None, _) => "does not delete its logs".to_owned(),
+        (Some(days), None) => format!("after {days} days"),
+        (None, _) => "never".to_owned(),
+    }
+}
+
+/// Returns when the agent will delete its oldest log, as a part of a sentence.
+pub(super) fn deletion_note(app: &App<'_>, agent: &AgentDiagnosis) -> String {
+    match agent.deletes_after_days {
+        Some(_) => format!("deletes logs {}", deletion_time(app, agent)),
+        None => "does not delete its logs".to_owned(),
     }
 }

@@ -11,6 +11,9 @@ use crate::output::text::{find_ignoring_case, indent, sanitize};
 /// The lines of a tool result that are shown unless everything is.
 const LINES_SHOWN: usize = 12;
 
+/// The lines before and after each match that `--grep` shows of a long record.
+const MATCH_NEIGHBORS: usize = 2;
+
 /// How the records of a session are laid out, one after the other.
 pub(super) struct RecordLayout<'a> {
     app: &'a App<'a>,
@@ -87,10 +90,17 @@ pub(super) fn format_record(layout: &mut RecordLayout<'_>, record: &StoredRecord
         "{mark}{when}  {}{code}{note}",
         speaker_name(record)
     ));
-    let mut text = shorten_content(layout.full, record);
-    if let Some(word) = &layout.highlighted {
-        text = style.highlight(&text, &find_ignoring_case(&text, word));
-    }
+    let text = match &layout.highlighted {
+        Some(word) => {
+            let text = sanitize(&record.content);
+            let text = match layout.full {
+                true => text,
+                false => matching_lines(&text, word),
+            };
+            style.highlight(&text, &find_ignoring_case(&text, word))
+        }
+        None => shorten_content(layout.full, record),
+    };
     format!(
         "{date_line}{}  {}\n{}",
         style.speaker(record.kind, &head),
@@ -117,6 +127,34 @@ pub(crate) fn speaker_name(record: &StoredRecord) -> String {
     }
 }
 
+/// Returns the lines of a long text that contain a word, each with its neighbors.
+fn matching_lines(text: &str, word: &str) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    if lines.len() <= LINES_SHOWN {
+        return text.to_owned();
+    }
+    let is_match: Vec<_> = lines
+        .iter()
+        .map(|line| line.to_lowercase().contains(word))
+        .collect();
+    let mut shown = Vec::new();
+    let mut is_cut = false;
+    for (at, line) in lines.iter().enumerate() {
+        let near = at.saturating_sub(MATCH_NEIGHBORS)..(at + MATCH_NEIGHBORS + 1).min(lines.len());
+        if is_match[near].contains(&true) {
+            shown.extend(is_cut.then_some("…"));
+            shown.push(line);
+        }
+        is_cut = shown.last() != Some(line);
+    }
+    // A match that spans lines is on none of them.
+    if shown.is_empty() {
+        return text.to_owned();
+    }
+    shown.extend(is_cut.then_some("…"));
+    shown.join("\n")
+}
+
 /// Returns a record's text, cut to a few lines unless it is speech or `full` is set.
 fn shorten_content(full: bool, record: &StoredRecord) -> String {
     let text = sanitize(&record.content);
@@ -134,4 +172,23 @@ fn shorten_content(full: bool, record: &StoredRecord) -> String {
         head.join("\n"),
         lines - LINES_SHOWN
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_reduced_to_their_matches() {
+        let mut lines: Vec<String> = (1..=30).map(|number| format!("line {number}")).collect();
+        lines[9] = "the Needle".to_owned();
+        lines[27] = "needle again".to_owned();
+        let shown = matching_lines(&lines.join("\n"), "needle");
+        assert_eq!(
+            shown,
+            "…\nline 8\nline 9\nthe Needle\nline 11\nline 12\n\
+             …\nline 26\nline 27\nneedle again\nline 29\nline 30"
+        );
+        assert_eq!(matching_lines("a\nneedle", "needle"), "a\nneedle");
+    }
 }

@@ -9,13 +9,15 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{TALL_ROWS, Theme, WIDE_COLUMNS};
 use crate::ui::state::{ListRow, Reach, RowTarget, Screen, UiState};
-use crate::ui::text::{fit, has_match, mark, marked_words, wrap};
+use crate::ui::text::{clean, fit, has_match, mark, marked_words, wrap};
 
 /// The most that the columns before the title, and the count behind it, are wide.
 const LABEL_COLUMNS_MAX: usize = 11;
 const AGE_COLUMNS_MAX: usize = 6;
 const PLACE_COLUMNS_MAX: usize = 14;
 const COUNT_COLUMNS_MAX: usize = 12;
+/// Names of models and workspaces in the list of usage.
+const GROUP_COLUMNS_MAX: usize = 28;
 /// A narrower list has no column for the workspace, or for the count.
 const PLACE_FROM: usize = 50;
 const COUNT_FROM: usize = 36;
@@ -76,7 +78,8 @@ fn draw_rows(state: &UiState, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
     let last_start = list.rows.len().saturating_sub(height);
     let start = list.selected.saturating_sub(height / 2).min(last_start);
     let rows = list.rows.iter().enumerate().skip(start).take(height);
-    let widths = ColumnWidths::new(&list.rows, usize::from(area.width));
+    let is_usage = state.screen == Screen::Usage;
+    let widths = ColumnWidths::new(&list.rows, usize::from(area.width), is_usage);
     let lines: Vec<Line<'_>> = rows
         .map(|(at, row)| row_line(row, at == list.selected, theme, &widths))
         .collect();
@@ -116,10 +119,12 @@ struct ColumnWidths {
     place: usize,
     title: usize,
     count: usize,
+    /// The first two columns are figures.
+    has_figures: bool,
 }
 
 impl ColumnWidths {
-    fn new(rows: &[ListRow], width: usize) -> Self {
+    fn new(rows: &[ListRow], width: usize, is_usage: bool) -> Self {
         let widest = |cell: fn(&ListRow) -> &String, max: usize| {
             let cells = rows.iter().map(|row| cell(row).width());
             // A space parts the columns.
@@ -132,7 +137,12 @@ impl ColumnWidths {
         let place = if width < PLACE_FROM {
             0
         } else {
-            widest(|row| &row.place, PLACE_COLUMNS_MAX)
+            let max = if is_usage {
+                GROUP_COLUMNS_MAX
+            } else {
+                PLACE_COLUMNS_MAX
+            };
+            widest(|row| &row.place, max)
         };
         let count = if width < COUNT_FROM {
             0
@@ -145,6 +155,7 @@ impl ColumnWidths {
             place,
             title: width.saturating_sub(1 + label + age + place + count + 1),
             count,
+            has_figures: is_usage,
         }
     }
 }
@@ -164,12 +175,16 @@ fn row_line(
         0 => String::new(),
         _ => format!("{} ", fit(text, columns - 1)),
     };
+    let figure = |text: &str, columns: usize| match widths.has_figures && columns > 0 {
+        true => format!("{:>width$} ", clean(text), width = columns - 1),
+        false => cell(text, columns),
+    };
     let count = fit(&row.count, widths.count.saturating_sub(1));
     let count = format!("{:>width$}", count.trim_end(), width = widths.count);
     let line = Line::from(vec![
         Span::raw(marker),
-        Span::styled(cell(&row.label, widths.label), label_style),
-        Span::styled(cell(&row.age, widths.age), theme.dim()),
+        Span::styled(figure(&row.label, widths.label), label_style),
+        Span::styled(figure(&row.age, widths.age), theme.dim()),
         Span::styled(cell(&row.place, widths.place), theme.dim()),
         Span::raw(fit(&row.title, widths.title)),
         Span::styled(count, theme.dim()),

@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr;
 pub(super) use self::timeline::selected_record_lines;
 use super::input::TextInput;
 use super::keys::UiAction;
-use super::state::{Overlay, Screen, UiState};
+use super::state::{HitTypes, Overlay, Screen, UiState};
 use super::text::{clean, fit};
 
 /// From this width on, the preview stands beside the list.
@@ -88,6 +88,7 @@ pub(super) fn view(state: &UiState, frame: &mut Frame<'_>) {
     match &state.overlay {
         None => {}
         Some(Overlay::Help) => overlay::draw_help(state, frame),
+        Some(Overlay::Palette(palette)) => overlay::draw_palette(state, palette, theme, frame),
         Some(Overlay::Forget { plan, .. }) => overlay::draw_plan(plan, frame),
         Some(Overlay::Pattern { text, .. }) => overlay::draw_change(text, frame),
     }
@@ -150,6 +151,10 @@ fn draw_head(state: &UiState, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
             };
             spans.push(Span::styled(reach.name(), style));
         }
+        if state.screen == Screen::Search && state.types != HitTypes::All {
+            spans.push(Span::styled(" · ", theme.dim()));
+            spans.push(Span::styled(state.types.name(), theme.bold()));
+        }
         spans.push(Span::raw("  "));
     } else {
         spans.push(Span::styled(state.screen.name(), theme.bold()));
@@ -160,7 +165,7 @@ fn draw_head(state: &UiState, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
     let note = if list.is_pending() && state.is_slow {
         "searching …".to_owned()
     } else {
-        clean(&list.note)
+        list_note(state)
     };
     let note_width = u16::try_from(note.width()).unwrap_or(0).saturating_add(1);
     let room = area.width.saturating_sub(start);
@@ -186,6 +191,17 @@ fn draw_head(state: &UiState, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
             ..area
         };
         frame.render_widget(Line::styled(note, theme.dim()), area);
+    }
+}
+
+/// Returns what the rows are, and how long a search took.
+fn list_note(state: &UiState) -> String {
+    let list = state.list();
+    let note = clean(&list.note);
+    let is_search = state.screen == Screen::Search && !state.input.text.is_empty();
+    match list.took {
+        Some(took) if is_search && !note.is_empty() => format!("{note} · {} ms", took.as_millis()),
+        _ => note,
     }
 }
 
@@ -216,7 +232,8 @@ fn foot_line(state: &UiState, theme: Theme, area: Rect) -> Line<'static> {
         Screen::Search => &[
             (UiAction::Open, "open"),
             (UiAction::Resume, "resume"),
-            (UiAction::Reach, "reach"),
+            (UiAction::Reach, "scope"),
+            (UiAction::Types, "types"),
             (UiAction::NextHit, "next hit"),
             (UiAction::CopyId, "copy"),
             (UiAction::Pin, "pin"),
@@ -237,7 +254,7 @@ fn foot_line(state: &UiState, theme: Theme, area: Rect) -> Line<'static> {
         Screen::Memory => &[
             (UiAction::Pin, "pin"),
             (UiAction::Forget, "forget"),
-            (UiAction::Reach, "reach"),
+            (UiAction::Reach, "scope"),
             (UiAction::CopyId, "copy"),
             (UiAction::Back, "back"),
             (UiAction::Help, "keys"),

@@ -2,14 +2,19 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
-use unicode_width::UnicodeWidthStr;
 
+use super::{Theme, draw_input};
 use crate::ui::keys::UiAction;
+use crate::ui::palette::Palette;
 use crate::ui::state::UiState;
 use crate::ui::text::{fit, wrap};
 
+/// The actions that the palette shows at once, and the width of their names.
+const PALETTE_ROWS_MAX: usize = 14;
+const PALETTE_COLUMNS: usize = 28;
 /// The width of the keys on the page of keys.
 const KEYS_COLUMNS: usize = 16;
 /// The width of one entry on the page of keys.
@@ -46,6 +51,46 @@ fn draw_question(title: &str, plan: &str, question: &str, frame: &mut Frame<'_>)
     draw_overlay(frame, title, lines);
 }
 
+/// Draws the actions that the typed text leaves, the selected one marked.
+pub(super) fn draw_palette(
+    state: &UiState,
+    palette: &Palette,
+    theme: Theme,
+    frame: &mut Frame<'_>,
+) {
+    let actions = palette.actions();
+    let room = usize::from(frame.area().height.saturating_sub(4)).min(PALETTE_ROWS_MAX);
+    let first = palette.selected.saturating_sub(room.saturating_sub(1));
+    let shown = actions.iter().enumerate().skip(first).take(room);
+    let rows = shown.map(|(at, action)| {
+        let keys = state.keys.keys(*action).join(" ");
+        let text = format!(
+            " {}{} ",
+            fit(action.about(), PALETTE_COLUMNS),
+            fit(&keys, KEYS_COLUMNS)
+        );
+        let style = match at == palette.selected {
+            true => theme.selected(),
+            false => Style::new(),
+        };
+        Line::styled(text, style)
+    });
+    let mut lines = vec![Line::raw("")];
+    lines.extend(rows);
+    if actions.is_empty() {
+        let text = fit("No action has this name.", PALETTE_COLUMNS + KEYS_COLUMNS);
+        lines.push(Line::raw(format!(" {text} ")));
+    }
+    let inner = draw_box(frame, " actions ", lines);
+    let input = Rect {
+        x: inner.x + 1.min(inner.width),
+        width: inner.width.saturating_sub(2),
+        height: 1.min(inner.height),
+        ..inner
+    };
+    draw_input(&palette.input, frame, input, true);
+}
+
 /// Returns the keys of all actions, in as many columns as there is room for.
 fn help_lines(state: &UiState, area: Rect) -> Vec<String> {
     let entries: Vec<String> = UiAction::ALL
@@ -75,9 +120,18 @@ fn help_lines(state: &UiState, area: Rect) -> Vec<String> {
 }
 
 fn draw_overlay(frame: &mut Frame<'_>, title: &str, lines: Vec<String>) {
+    let lines = lines
+        .into_iter()
+        .map(|line| Line::raw(format!(" {line} ")))
+        .collect();
+    draw_box(frame, title, lines);
+}
+
+/// Draws lines in a box in the middle of the screen, and returns the area of the lines.
+fn draw_box(frame: &mut Frame<'_>, title: &str, lines: Vec<Line<'_>>) -> Rect {
     let area = frame.area();
-    let content = lines.iter().map(|line| line.width()).max().unwrap_or(0);
-    let width = u16::try_from(content + 4)
+    let content = lines.iter().map(Line::width).max().unwrap_or(0);
+    let width = u16::try_from(content + 2)
         .unwrap_or(u16::MAX)
         .min(area.width);
     let height = u16::try_from(lines.len() + 2)
@@ -89,11 +143,9 @@ fn draw_overlay(frame: &mut Frame<'_>, title: &str, lines: Vec<String>) {
         width,
         height,
     };
-    let lines: Vec<Line<'_>> = lines
-        .into_iter()
-        .map(|line| Line::raw(format!(" {line}")))
-        .collect();
     frame.render_widget(Clear, place);
     let block = Block::bordered().title(title.to_owned());
+    let inner = block.inner(place);
     frame.render_widget(Paragraph::new(lines).block(block), place);
+    inner
 }

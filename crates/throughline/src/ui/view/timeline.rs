@@ -1,5 +1,6 @@
 //! An open session: its records in the order of its log, the selected one in view.
 
+use jiff::Timestamp;
 use memory::RecordKind;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -10,6 +11,7 @@ use store::StoredRecord;
 
 use super::{Theme, areas, draw_input};
 use crate::ui::open_session::OpenSession;
+use crate::ui::rows::speaker;
 use crate::ui::state::{Screen, UiState};
 use crate::ui::text::{fit, mark, marked_words, wrap};
 
@@ -29,9 +31,15 @@ pub(super) fn draw(
     head: Rect,
     body: Rect,
 ) {
-    let title = open.session.title.as_deref().unwrap_or("Untitled session");
+    let title = open.session.name_or_title().unwrap_or("Untitled session");
     let total = open.outline.kind.len();
-    let position = format!("{} of {total} · {} ", open.selected + 1, open.mode.name());
+    let following = if open.is_following {
+        " · following"
+    } else {
+        ""
+    };
+    let mode = open.mode.name();
+    let position = format!("{} of {total} · {mode}{following} ", open.selected + 1);
     let width = usize::from(head.width).saturating_sub(position.chars().count() + 2);
     let line = Line::from(vec![
         Span::styled(format!(" {} ", fit(title, width)), theme.bold()),
@@ -152,11 +160,14 @@ fn record_lines(
     );
     let style = kind_style(record.kind, theme);
     let heading = fit(&heading(record), width.saturating_sub(9));
-    let mut lines = vec![Line::from(vec![
+    let mut lines: Vec<_> = date_line(state, open, theme, position)
+        .into_iter()
+        .collect();
+    lines.push(Line::from(vec![
         Span::styled(marker, theme.bold()),
         Span::styled(format!("{time}  "), theme.dim()),
         Span::styled(heading.trim_end().to_owned(), style.patch(theme.bold())),
-    ])];
+    ]));
     let is_speech = matches!(
         record.kind,
         RecordKind::Prompt | RecordKind::Assistant | RecordKind::Summary
@@ -195,20 +206,30 @@ fn record_lines(
     lines
 }
 
+/// Returns the date of a record, if the record before it is of another day.
+fn date_line(
+    state: &UiState,
+    open: &OpenSession,
+    theme: Theme,
+    position: usize,
+) -> Option<Line<'static>> {
+    let date = |position: usize| {
+        let millis = (*open.outline.at.get(position)?)?;
+        let at = Timestamp::from_millisecond(millis).ok()?;
+        Some(at.to_zoned(state.zone.clone()).date())
+    };
+    let own = date(position)?;
+    let before = position.checked_sub(1).and_then(date);
+    let text = format!("  {own}");
+    (before != Some(own)).then(|| Line::styled(text, theme.dim()))
+}
+
 /// Returns who said or did what.
 fn heading(record: &StoredRecord) -> String {
-    let tool = record.tool.as_deref().unwrap_or("tool");
-    let path = record.path.as_deref().unwrap_or_default();
-    match record.kind {
-        RecordKind::Prompt => "you".to_owned(),
-        RecordKind::Assistant => "agent".to_owned(),
-        RecordKind::Thinking => "thinking".to_owned(),
-        RecordKind::ToolUse => format!("{tool} {path}"),
-        RecordKind::ToolResult => format!("{tool} returned"),
-        RecordKind::Artifact => format!("changed {path}"),
-        RecordKind::Error => format!("{tool} failed"),
-        RecordKind::Approval => "you decided".to_owned(),
-        RecordKind::Summary => "summary".to_owned(),
+    let who = speaker(record.kind, record.tool.as_deref());
+    match (record.kind, &record.path) {
+        (RecordKind::ToolUse | RecordKind::Artifact, Some(path)) => format!("{who} {path}"),
+        _ => who,
     }
 }
 
