@@ -96,7 +96,9 @@ pub struct SessionMemory {
     recent: VecDeque<RecordId>,
     calls: VecDeque<OpenCall>,
     in_response: bool,
+    /// The call and the path of the last touch, and the call of the last error.
     last_touch: Option<(Option<String>, String)>,
+    last_error: Option<(Option<String>, CardKey)>,
 }
 
 impl SessionMemory {
@@ -110,7 +112,12 @@ impl SessionMemory {
         if let Some(command) = shell_command(record) {
             keys.push(CardKey::Command(command_family(&command)));
         }
-        keys.extend(error_key(record));
+        let error = error_key(record).map(|key| (record.call.map(str::to_owned), key));
+        keys.extend(
+            error
+                .filter(|error| self.last_error.as_ref() != Some(error))
+                .map(|(_, key)| key),
+        );
         if record.kind == RecordKind::Prompt {
             keys.push(CardKey::Task);
         }
@@ -189,9 +196,11 @@ impl SessionMemory {
             record.kind,
             RecordKind::ToolUse | RecordKind::ToolResult | RecordKind::Artifact
         );
-        let last = self.last_touch.as_ref();
-        let is_same =
-            last.is_some_and(|(call, last)| call.as_deref() == record.call && last == path);
+        let is_same = self.last_touch.as_ref().is_some_and(|(call, last)| {
+            let is_change = record.kind == RecordKind::Artifact;
+            let is_unnamed = record.kind == RecordKind::ToolResult && record.call.is_none();
+            last == path && (is_change || is_unnamed || call.as_deref() == record.call)
+        });
         (is_touch && !is_same).then_some(path)
     }
 
@@ -306,6 +315,7 @@ impl SessionMemory {
     ) {
         if let Some(key) = error_key(record) {
             let card = Card::new(&one_line(record.quotable()), vec![record.id]);
+            self.last_error = Some((record.call.map(str::to_owned), key.clone()));
             change.effects.extend(self.working.insert(key, card, now));
         }
     }

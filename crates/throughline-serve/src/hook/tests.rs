@@ -74,6 +74,7 @@ impl Test {
         answer_event(
             &self.store,
             &ServeSettings::default(),
+            &LiveLayers::default(),
             event,
             AnswerMode::Once,
             self.now,
@@ -394,6 +395,7 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
         wire::reply_to_payload(
             &test.store,
             &settings,
+            &LiveLayers::default(),
             payload,
             &HookHints::default(),
             test.now,
@@ -428,11 +430,25 @@ fn what_a_daemon_took_note_of_and_did_not_answer_is_answered_all_the_same() {
     });
     let payload = payload.to_string();
     let hints = HookHints::default();
-    let (unheard, _) =
-        wire::reply_to_payload(&test.store, &settings, payload.as_bytes(), &hints, test.now);
+    let (unheard, _) = wire::reply_to_payload(
+        &test.store,
+        &settings,
+        &LiveLayers::default(),
+        payload.as_bytes(),
+        &hints,
+        test.now,
+    );
     assert!(unheard.answer.contains("use tabs"));
     let event = parse_payload(payload.as_bytes(), &hints).unwrap();
-    let again = answer_event(&test.store, &settings, &event, AnswerMode::Again, test.now).unwrap();
+    let again = answer_event(
+        &test.store,
+        &settings,
+        &LiveLayers::default(),
+        &event,
+        AnswerMode::Again,
+        test.now,
+    )
+    .unwrap();
     assert!(again.answer.context.unwrap().contains("use tabs"));
 }
 
@@ -453,7 +469,8 @@ fn the_last_changes_are_put_back_after_a_compaction() {
     let answered = test.answer(&start(session, "compact", "/c/log.jsonl"));
     let text = answered.answer.context.unwrap();
     let path = last.path.as_deref().unwrap();
-    let head = format!("The last change of {path}:");
+    let name = path.strip_prefix("/home/dev/proj/").unwrap_or(path);
+    let head = format!("{name}, used ");
     assert!(text.contains(&head), "{text}");
     let longest = record.content.lines().map(str::trim);
     let longest = longest.max_by_key(|line| line.len()).unwrap();
@@ -470,6 +487,7 @@ fn the_part_that_is_quickly_made_has_what_holds_and_counts_as_shown() {
         let answered = answer_event(
             &test.store,
             &settings,
+            &LiveLayers::default(),
             event,
             AnswerMode::FactsOnly,
             test.now,

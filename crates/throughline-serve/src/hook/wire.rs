@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use store::Store;
 
 use super::{AnswerMode, FollowUp, HookSilence, answer_event};
+use crate::live::LiveLayers;
 use crate::percent::{percent_decode, percent_encode};
 use crate::settings::ServeSettings;
 
@@ -44,6 +45,7 @@ pub struct HookReply {
 pub fn reply_to_payload(
     store: &Store,
     settings: &ServeSettings,
+    layers: &LiveLayers,
     payload: &[u8],
     hints: &HookHints,
     now: Timestamp,
@@ -52,8 +54,12 @@ pub fn reply_to_payload(
         Ok(event) => event,
         Err(unknown) => return (HookReply::silent(unknown.to_string()), Vec::new()),
     };
-    match answer_event(store, settings, &event, AnswerMode::Once, now) {
+    match answer_event(store, settings, layers, &event, AnswerMode::Once, now) {
         Ok(outcome) => {
+            if let Some(workspace) = &outcome.workspace {
+                let session = event.session.as_ref();
+                layers.count_prompt(workspace, session, &outcome.considered, now);
+            }
             let is_shown = |follow_up: &FollowUp| {
                 matches!(
                     follow_up,

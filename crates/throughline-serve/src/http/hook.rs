@@ -55,8 +55,14 @@ pub fn answer_payload(
     }
     let hints = wire::hints_from_headers(|name| headers.get(name)?.to_str().ok());
     let context = &state.context;
-    let (reply, follow_ups) =
-        wire::reply_to_payload(store, &context.settings, payload, &hints, context.now());
+    let (reply, follow_ups) = wire::reply_to_payload(
+        store,
+        &context.settings,
+        &context.layers,
+        payload,
+        &hints,
+        context.now(),
+    );
     if !follow_ups.is_empty() {
         state.daemon.wake(WakeReason::HookAnswered(follow_ups));
     }

@@ -155,6 +155,12 @@ fn plant_rows(connection: &Connection, table: &str) {
             "INSERT INTO checkpoints (session, number, interaction, revision, data)
                 SELECT id, 1, 1, revision, '{}' FROM sessions",
         ],
+        "context_cache" => &[
+            "INSERT INTO context_cache (workspace, key, card, reads, last, prefetched)
+                SELECT id, 'file:a', '{}', 0, 0, 0 FROM workspaces",
+        ],
+        "archived_cards" => &["INSERT INTO archived_cards (workspace, key, card, at)
+                SELECT id, 'file:a', '{}', 0 FROM workspaces"],
         "patterns" => &["INSERT INTO patterns VALUES ('p', 'diag', 'n', '{}', 0)"],
         "review_log" => &[review],
         "decision_queue" => &[
