@@ -134,6 +134,11 @@ const TABLES: &[(&str, &str)] = &[
         "SELECT w.key, f.day, f.name, f.count, f.total, f.highest
          FROM layer_figures f JOIN workspaces w ON w.id = f.workspace ORDER BY 1, 2, 3",
     ),
+    (
+        "card_generation",
+        // The number depends on the order of writing.
+        "SELECT count(*) FROM card_generation",
+    ),
     ("chores", "SELECT name, at FROM chores ORDER BY 1"),
     (
         "fact_sources",
