@@ -64,6 +64,7 @@ pub use crate::derived::facts::{FactFilter, FactOutcome, FactScope, FactSessionF
 pub use crate::derived::injections::{
     InjectedItem, Injection, InjectionVerdict, NewInjection, USEFULNESS_UNKNOWN,
 };
+pub use crate::derived::layers::relative_path;
 pub use crate::derived::leases::{Lease, LeaseKind, LeaseOutcome};
 pub use crate::derived::model_calls::{ModelCall, ModelSpending};
 pub use crate::derived::patterns::{PatternRow, QueuedDecision, Review};

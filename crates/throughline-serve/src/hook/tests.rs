@@ -406,16 +406,16 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
         "timestamp": "2026-11-16T09:00:00Z",
         "transcript_path": "/home/dev/.gemini/tmp/w/chats/s.jsonl",
     });
-    let (reply, after) = respond(payload.to_string().as_bytes());
+    let (reply, after, _) = respond(payload.to_string().as_bytes());
     assert!(reply.answer.starts_with("{\"hookSpecificOutput\""));
     assert!(reply.answer.contains("use tabs"));
     assert!(matches!(reply.shown.as_slice(), [FollowUp::Injected(_)]));
     assert!(after.is_empty());
-    let (again, after) = respond(payload.to_string().as_bytes());
+    let (again, after, _) = respond(payload.to_string().as_bytes());
     assert_eq!(again.answer, "{}");
     assert_eq!(again.silence.as_deref(), Some("duplicate event"));
     assert!(after.is_empty() && again.shown.is_empty());
-    let (reply, after) = respond(b"?");
+    let (reply, after, _) = respond(b"?");
     assert_eq!((reply.answer.as_str(), after.len()), ("", 0));
     assert!(reply.silence.is_some());
 }

@@ -41,7 +41,8 @@ pub struct HookReply {
     pub shown: Vec<FollowUp>,
 }
 
-/// Answers a payload. The caller runs the follow-up work once the reply is sent.
+/// Answers a payload. Returns the follow-up work, which the caller runs once the reply is sent, and
+/// the key of the workspace if the event got as far as that.
 pub fn reply_to_payload(
     store: &Store,
     settings: &ServeSettings,
@@ -49,10 +50,10 @@ pub fn reply_to_payload(
     payload: &[u8],
     hints: &HookHints,
     now: Timestamp,
-) -> (HookReply, Vec<FollowUp>) {
+) -> (HookReply, Vec<FollowUp>, Option<String>) {
     let event = match parse_payload(payload, hints) {
         Ok(event) => event,
-        Err(unknown) => return (HookReply::silent(unknown.to_string()), Vec::new()),
+        Err(unknown) => return (HookReply::silent(unknown.to_string()), Vec::new(), None),
     };
     match answer_event(store, settings, layers, &event, AnswerMode::Once, now) {
         Ok(outcome) => {
@@ -72,14 +73,14 @@ pub fn reply_to_payload(
                 silence: outcome.silence.map(HookSilence::reason),
                 shown,
             };
-            (reply, follow_ups)
+            (reply, follow_ups, outcome.workspace)
         }
         Err(error) => {
             let reply = HookReply {
                 answer: event.dialect.empty_answer().to_owned(),
                 ..HookReply::silent(error.to_string())
             };
-            (reply, super::follow_up::follow_ups_of(&event))
+            (reply, super::follow_up::follow_ups_of(&event), None)
         }
     }
 }

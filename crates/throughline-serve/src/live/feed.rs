@@ -9,7 +9,7 @@ use memory::layers::{CardKey, Layer, LayerEffects, LookupSource};
 use memory::{RecordId, SessionId, SessionKind};
 use store::{Store, StoredRecord};
 
-use super::from_store::{layer_record, load_session};
+use super::from_store::load_session;
 use super::session::{LiveSession, seed_card};
 use super::{
     LiveLayers, LiveState, QUIET_AFTER, SESSION_BYTES_MAX, SESSIONS_MAX, prefetch, read_cache,
@@ -117,7 +117,7 @@ impl LiveLayers {
     ) -> store::Result<()> {
         let at = record.at.unwrap_or(now);
         let cwd = live.cwd.clone();
-        let read = layer_record(record, cwd.as_deref());
+        let read = record.layer_record(cwd.as_deref());
         for key in live.memory.keys(&read) {
             self.look_up(store, live, &key, at)?;
         }

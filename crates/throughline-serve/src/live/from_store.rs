@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use memory::layers::{LayerRecord, SessionMemory, SessionTouches};
 use memory::{RecordKind, Session, SessionId};
 use recall::seed::{FilePredictor, SeedRequest};
-use store::{Store, StoredRecord};
+use store::{Store, relative_path};
 
 use super::session::{LiveSession, RestoredFiles};
 
@@ -18,31 +18,6 @@ const RECENT_STEPS_MAX: usize = 400;
 const CHANGES_MAX: usize = 20;
 /// The tag of records that may hold a secret.
 const SENSITIVE_TAG: &str = "sensitive";
-
-/// Returns what the layers read of a stored record.
-pub fn layer_record<'a>(record: &'a StoredRecord, cwd: Option<&str>) -> LayerRecord<'a> {
-    let code = record
-        .metadata
-        .get("exit_code")
-        .and_then(|code| code.as_str());
-    LayerRecord {
-        id: record.id,
-        kind: record.kind,
-        at: record.at,
-        tool: record.tool.as_deref(),
-        path: record.path.as_deref().map(|path| relative_path(path, cwd)),
-        call: record.call.as_deref(),
-        exit_code: code.and_then(|code| code.parse().ok()),
-        is_sensitive: record.tags.iter().any(|tag| tag == SENSITIVE_TAG),
-        content: &record.content,
-    }
-}
-
-/// Returns a path relative to the folder of the session.
-pub fn relative_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
-    let below = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
-    below.unwrap_or(path)
-}
 
 /// Builds the whole memory of a session, except the records in `later`, which the caller adds.
 pub(super) fn load_session(
@@ -57,7 +32,7 @@ pub(super) fn load_session(
     store.each_record(&session.id, |record| {
         if !later.contains(&record.id) {
             let at = record.at.unwrap_or(now);
-            memory.add(&layer_record(&record, cwd), at);
+            memory.add(&record.layer_record(cwd), at);
         }
     })?;
     for agent in store.subagents(&session.id)? {

@@ -135,6 +135,18 @@ impl Store {
         })
     }
 
+    /// Returns the size of all texts and logs, and the size in which they are stored.
+    pub fn text_compression(&self) -> Result<(u64, u64)> {
+        let sql = "SELECT (SELECT coalesce(sum(size), 0) FROM records)
+                + (SELECT coalesce(sum(size), 0) FROM raw),
+              (SELECT coalesce(sum(length(data)), 0) FROM blocks)
+                + (SELECT coalesce(sum(length(data)), 0) FROM bodies)
+                + (SELECT coalesce(sum(length(content)), 0) FROM records)";
+        self.read(|connection| {
+            Ok(connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
+        })
+    }
+
     /// Returns the lookups of a workspace since a day.
     pub fn layer_lookups(&self, workspace: &str, since_day: i64) -> Result<Vec<LookupRow>> {
         let sql = "SELECT c.day, c.source, c.layer, c.count FROM layer_counts c

@@ -174,7 +174,7 @@ impl Store {
 }
 
 /// Returns a path relative to the session's folder, so that clones of a repository agree.
-fn relative_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
+pub fn relative_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let below = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
     below.unwrap_or(path)
 }
