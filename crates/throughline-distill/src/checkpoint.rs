@@ -7,8 +7,11 @@
 use std::collections::VecDeque;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::layers::{Checkpoint, CheckpointCause, SessionTouches, TouchedFile};
-use memory::{RecordKind, SessionId, command};
+use memory::layers::{
+    CardKey, Checkpoint, CheckpointCause, SessionMemory, SessionTouches, TouchedFile,
+};
+use memory::tokens::estimate;
+use memory::{RecordKind, SessionId, Tokens, command};
 use store::{Store, StoredRecord};
 
 use crate::record_view::ExtractorRecord;
@@ -23,6 +26,9 @@ const FILES_MAX: usize = 20;
 const COMMANDS_MAX: usize = 10;
 const ERRORS_MAX: usize = 5;
 const INTERACTIONS_MAX: usize = 10;
+const CARDS_MAX: usize = 20;
+/// The size that no checkpoint exceeds.
+pub const TOKENS_MAX: Tokens = Tokens(5_000);
 /// A quoted text is cut to this many characters, at the end of a word.
 const QUOTE_CHARS_MAX: usize = 600;
 const LINE_CHARS_MAX: usize = 160;
@@ -66,35 +72,25 @@ pub fn write_checkpoints(store: &Store, session: &SessionId) -> store::Result<Ve
 
 /// Returns the checkpoints that the records of a session give.
 pub fn derive_checkpoints(store: &Store, session: &SessionId) -> store::Result<Vec<Checkpoint>> {
-    let mut builder = CheckpointBuilder::default();
+    let mut builder = CheckpointBuilder {
+        cwd: store.session_folder(session)?.map(|(cwd, _)| cwd),
+        ..CheckpointBuilder::default()
+    };
     store.each_record(session, |record| builder.add(&record))?;
     Ok(builder.finish())
 }
 
 /// Reads records in order and takes a checkpoint wherever one is due.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct CheckpointBuilder {
     done: Vec<Checkpoint>,
     state: Checkpoint,
     touches: SessionTouches,
+    memory: SessionMemory,
+    cwd: Option<String>,
     recent: VecDeque<memory::RecordId>,
     /// True while the records belong to one response of the model.
     in_response: bool,
-}
-
-impl Default for CheckpointBuilder {
-    fn default() -> Self {
-        Self {
-            done: Vec::new(),
-            state: Checkpoint::default(),
-            touches: SessionTouches {
-                branch: None,
-                files: Vec::new(),
-            },
-            recent: VecDeque::new(),
-            in_response: false,
-        }
-    }
 }
 
 impl CheckpointBuilder {
@@ -108,6 +104,9 @@ impl CheckpointBuilder {
             self.start_interaction(record);
         }
         self.in_response = is_model;
+        let at = record.at.or(self.state.at).unwrap_or(Timestamp::UNIX_EPOCH);
+        self.memory
+            .add(&record.layer_record(self.cwd.as_deref()), at);
         self.state.at = self.state.at.max(record.at);
         match record.kind {
             RecordKind::Prompt => {
@@ -187,12 +186,45 @@ impl CheckpointBuilder {
         checkpoint.cause = cause;
         checkpoint.recent = self.recent.iter().copied().collect();
         checkpoint.files = last_files(&self.touches);
+        checkpoint.decisions = self.memory.decisions().map(str::to_owned).collect();
+        let cards = self.memory.working.used_cards();
+        let cards = cards
+            .filter(|(key, _)| **key != CardKey::Task)
+            .take(CARDS_MAX);
+        let cards = cards.map(|(key, card)| (key.clone(), card.first_line().text));
+        checkpoint.cards = cards.collect();
+        fit(&mut checkpoint);
         self.done.push(checkpoint);
     }
 
     fn finish(mut self) -> Vec<Checkpoint> {
         self.take(CheckpointCause::End);
         self.done
+    }
+}
+
+/// Leaves out the oldest items until a checkpoint is within its size.
+fn fit(checkpoint: &mut Checkpoint) {
+    while estimate(&serde_json::to_string(checkpoint).unwrap_or_default()) > TOKENS_MAX {
+        if checkpoint.cards.pop().is_some() {
+            continue;
+        }
+        if checkpoint.files.len() > 1 {
+            checkpoint.files.pop();
+            continue;
+        }
+        let lists = [
+            &mut checkpoint.asked, &mut checkpoint.commands, &mut checkpoint.errors,
+            &mut checkpoint.decisions,
+        ];
+        let longest = lists.into_iter().max_by_key(|list| list.len());
+        if let Some(list) = longest.filter(|list| list.len() > 1) {
+            list.remove(0);
+            continue;
+        }
+        if checkpoint.said.take().is_none() && checkpoint.plan.take().is_none() {
+            break;
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! - [`compact`]: replaces the beginning of a conversation by its summary. It is pure;
 //!   [`model_summary`] is its fallback if the session has no summary and a model is configured.
 //! - [`checkpoint`]: where a session stood, again and again. [`snapshot`]: that as a text of a
-//!   given size.
+//!   given size. [`rollup`]: the digests of a workspace in one text.
 //! - [`model`]: clients for language models, with budget, retries and a ledger.
 //! - [`transcript`]: the text that models read.
 //!
@@ -29,6 +29,7 @@ pub mod model;
 pub mod model_facts;
 pub mod model_summary;
 pub mod record_view;
+pub mod rollup;
 pub mod signals;
 pub mod snapshot;
 pub mod summary;

@@ -67,6 +67,10 @@ pub fn write_snapshot(
         text.add(&format!("\nThe agent said last: {said}"));
     }
     text.add_list(
+        "The user decided, the latest first",
+        checkpoint.decisions.iter().rev().cloned(),
+    );
+    text.add_list(
         "Files, the latest first",
         checkpoint.files.iter().map(describe_file),
     );

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use memory::layers::{Card, CardKey};
 use store::Store;
 
 use crate::ServeSettings;
 use crate::changes::ChangeTracker;
+use crate::live::LiveLayers;
 
 /// Returns the current time. Only the binary reads the system clock.
 pub type ClockFn = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -18,6 +20,7 @@ pub struct ServeContext {
     pub settings: Arc<ServeSettings>,
     pub clock: ClockFn,
     pub changes: Arc<ChangeTracker>,
+    pub layers: Arc<LiveLayers>,
 }
 
 impl ServeContext {
@@ -27,6 +30,22 @@ impl ServeContext {
             settings: Arc::new(settings),
             clock,
             changes: Arc::default(),
+            layers: Arc::default(),
+        }
+    }
+
+    /// Counts a card that a client asked for in the layers of its workspace. The answer does not
+    /// depend on it, so a failure is only reported.
+    pub(crate) fn count_pull(&self, workspace: Option<&str>, key: CardKey, card: Option<Card>) {
+        let Some(workspace) = workspace else {
+            return;
+        };
+        let (store, now) = (&self.store, self.now());
+        let counted = self
+            .layers
+            .count_pull(store, workspace, &[(key, card)], now);
+        if let Err(error) = counted {
+            tracing::warn!(%error, "a lookup was not counted");
         }
     }
 

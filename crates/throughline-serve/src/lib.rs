@@ -8,6 +8,8 @@
 //! [`daemon`] is the background process; [`stages`] is the work that it schedules, and [`models`]
 //! gives that work access to the configured model.
 //!
+//! [`live`] keeps the memory layers of live sessions.
+//!
 //! [`ServeSettings`] is the part of the user's configuration that answers depend on. Only the
 //! binary reads files and the environment.
 
@@ -25,6 +27,7 @@ pub mod daemon;
 pub mod hook;
 pub mod http;
 mod kinds;
+pub mod live;
 pub mod mcp;
 pub mod models;
 mod percent;

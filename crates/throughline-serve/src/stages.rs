@@ -64,6 +64,8 @@ pub enum Stage {
     Summaries,
     /// Make the checkpoints of sessions that have changed.
     Checkpoints,
+    /// Make the checkpoints of one session.
+    SessionCheckpoints(SessionId),
     /// Extract the facts of a session that may have ended.
     SessionFacts(SessionId),
     /// Score past injections, and extract facts from sessions that have become quiet.
@@ -123,6 +125,9 @@ pub fn run(stage: &Stage, context: &StageContext<'_>) -> store::Result<()> {
         Stage::Checkpoints => {
             let stopped = || stop.load(Ordering::Relaxed);
             checkpoint::write_pending_checkpoints(store, &stopped, now).map(drop)
+        }
+        Stage::SessionCheckpoints(session) => {
+            checkpoint::write_checkpoints(store, session).map(drop)
         }
         Stage::Facts => extract_facts(store, settings, stop, now).map(drop),
         Stage::ModelFacts => extract_facts_with_model(store, settings, stop, now).map(drop),

@@ -114,6 +114,31 @@ const TABLES: &[(&str, &str)] = &[
         "SELECT s.name, c.number, c.interaction, c.revision = s.revision, c.data
          FROM checkpoints c JOIN sessions s ON s.id = c.session ORDER BY 1, 2",
     ),
+    (
+        "context_cache",
+        "SELECT w.key, c.key, c.card, c.reads, c.last, c.prefetched
+         FROM context_cache c JOIN workspaces w ON w.id = c.workspace ORDER BY 1, 2",
+    ),
+    (
+        "archived_cards",
+        "SELECT w.key, a.key, a.card, a.at
+         FROM archived_cards a JOIN workspaces w ON w.id = a.workspace ORDER BY 1, 2",
+    ),
+    (
+        "layer_counts",
+        "SELECT w.key, c.day, c.source, c.layer, c.count
+         FROM layer_counts c JOIN workspaces w ON w.id = c.workspace ORDER BY 1, 2, 3, 4",
+    ),
+    (
+        "layer_figures",
+        "SELECT w.key, f.day, f.name, f.count, f.total, f.highest
+         FROM layer_figures f JOIN workspaces w ON w.id = f.workspace ORDER BY 1, 2, 3",
+    ),
+    (
+        "card_generation",
+        // The number depends on the order of writing.
+        "SELECT count(*) FROM card_generation",
+    ),
     ("chores", "SELECT name, at FROM chores ORDER BY 1"),
     (
         "fact_sources",

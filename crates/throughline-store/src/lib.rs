@@ -57,12 +57,14 @@ use rusqlite::{Connection, Transaction};
 pub use crate::backup::restore::{RedactionKey, RestoreResult, RestoreSource, restore};
 pub use crate::backup::swap::{OnStep, SwapRecovery, SwapStep};
 pub use crate::backup::{BackupReport, CopyProgress, Overwrite};
+pub use crate::derived::cards::{LayerCounts, LayerFigure, LayerFlush, LookupRow};
 pub use crate::derived::digests::{PendingDigest, StoredDigest};
 pub use crate::derived::events::{EventFilter, EventName, StoredEvent};
 pub use crate::derived::facts::{FactFilter, FactOutcome, FactScope, FactSessionFilter, NewFact};
 pub use crate::derived::injections::{
     InjectedItem, Injection, InjectionVerdict, NewInjection, USEFULNESS_UNKNOWN,
 };
+pub use crate::derived::layers::relative_path;
 pub use crate::derived::leases::{Lease, LeaseKind, LeaseOutcome};
 pub use crate::derived::model_calls::{ModelCall, ModelSpending};
 pub use crate::derived::patterns::{PatternRow, QueuedDecision, Review};

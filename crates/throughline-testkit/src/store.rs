@@ -70,6 +70,15 @@ pub fn store(script: &str) -> TestStore {
     test_store
 }
 
+/// Appends the sessions of a script; entries that the store has already stay as they are.
+///
+/// # Panics
+///
+/// When the script has a line that is not in the list above, or the store fails.
+pub fn append_script(store: &Store, script: &str) -> Vec<RecordId> {
+    append(store, sessions(script))
+}
+
 /// Appends records as a sweep does, waits until they are on disk, and returns their ids.
 ///
 /// # Panics

@@ -85,6 +85,11 @@ impl ContextCache {
         entry.is_some_and(|entry| !entry.is_expired(now))
     }
 
+    /// Says whether a card was prefetched and not read since.
+    pub fn is_prefetched(&self, key: &CardKey) -> bool {
+        self.entries.get(key).is_some_and(|entry| entry.prefetched)
+    }
+
     /// Reads a card. An expired one is archived instead of returned; one that is read often is
     /// promoted.
     pub fn lookup(&mut self, key: &CardKey, now: Timestamp) -> (Option<Card>, LayerEffects) {

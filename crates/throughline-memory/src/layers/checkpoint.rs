@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::TouchedFile;
+use super::{CardKey, TouchedFile};
 use crate::RecordId;
 
 /// The state of a session, made of its records alone, so that it can be made again.
@@ -28,6 +28,10 @@ pub struct Checkpoint {
     pub commands: Vec<String>,
     /// The last errors, the latest last.
     pub errors: Vec<String>,
+    /// What working memory held, the last used first: keys with the first line of their cards.
+    pub cards: Vec<(CardKey, String)>,
+    /// Choices that the user made, the latest last.
+    pub decisions: Vec<String>,
     /// The first record of each of the last interactions.
     pub recent: Vec<RecordId>,
     pub prompts: u64,

@@ -3,6 +3,7 @@
 //! - [`card`]: what is kept of one file, command or fact, and its key.
 //! - [`working`]: the working memory of one live session, least recently used out first.
 //! - [`cache`]: the context cache that the sessions of a workspace share.
+//! - [`session`]: the memory of one session, built from its records.
 //! - [`checkpoint`]: where a session stood, so that it can be taken up again.
 //! - [`touches`]: which files a session touched, from which seeds are predicted.
 //!
@@ -14,6 +15,7 @@
 pub mod cache;
 pub mod card;
 pub mod checkpoint;
+pub mod session;
 #[cfg(test)]
 mod tests;
 pub mod touches;
@@ -25,6 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use self::cache::{CacheEntry, ContextCache};
 pub use self::card::{CARD_TOKENS_MAX, Card, CardKey};
 pub use self::checkpoint::{Checkpoint, CheckpointCause};
+pub use self::session::{LayerRecord, SessionChange, SessionMemory};
 pub use self::touches::{SessionTouches, TouchedFile};
 pub use self::working::WorkingMemory;
 

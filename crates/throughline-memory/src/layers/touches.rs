@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// The files of one session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionTouches {
     pub branch: Option<String>,
     /// In the order of their first touch.
@@ -25,6 +25,17 @@ impl SessionTouches {
     /// Returns the time of the last touch.
     pub fn last(&self) -> Option<Timestamp> {
         self.files.iter().map(|file| file.last).max()
+    }
+
+    pub fn contains(&self, path: &str) -> bool {
+        self.files.iter().any(|file| file.path == path)
+    }
+
+    /// Counts a change of a file whose touch is counted already.
+    pub fn add_edit(&mut self, path: &str) {
+        if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
+            file.edits += 1;
+        }
     }
 
     /// Adds a touch.

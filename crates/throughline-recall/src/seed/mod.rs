@@ -45,7 +45,7 @@ pub struct Seed {
 }
 
 /// The files of a workspace, ready to be ranked for one session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FilePredictor {
     files: Vec<KnownFile>,
     /// The positions in `files` that each earlier session touched.
@@ -96,6 +96,11 @@ impl FilePredictor {
             sessions,
             index,
         }
+    }
+
+    /// Says whether an earlier session touched a file.
+    pub fn knows(&self, path: &str) -> bool {
+        self.index.contains_key(path)
     }
 
     /// Ranks the files for a session that has touched none, the best first.

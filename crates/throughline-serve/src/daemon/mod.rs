@@ -36,6 +36,7 @@ use crate::ServeContext;
 use crate::hook::{self, FollowUp};
 use crate::http::listen::{HttpListener, bind_loopback, serve_listener};
 use crate::http::{HttpLimits, HttpState, RequestGuard, router};
+use crate::live::FlushMode;
 use crate::stages::{self, Stage, StageContext, StageSettings};
 
 /// Threads that serve connections, and threads that read the store for them. The latter are enough
@@ -115,6 +116,7 @@ pub fn run(
         .on_thread_start(priority::lower_thread_priority)
         .build()?;
     let stores = open_hook_stores(&desk, open_to_read);
+    desk.layers.start(&desk.store)?;
     let served = serve_until_stopped(
         desk.clone(),
         stores,
@@ -125,6 +127,9 @@ pub fn run(
     let ended = runtime.block_on(served);
     background.shutdown_timeout(SHUTDOWN_GRACE);
     runtime.shutdown_timeout(SHUTDOWN_GRACE);
+    if let Err(error) = desk.layers.flush(&desk.store, FlushMode::Now, desk.now()) {
+        tracing::warn!(%error, "the counts of the memory layers were not written");
+    }
     // The store is closed before the lock is released: closing it checkpoints the write-ahead log.
     drop(desk);
     drop(lock);
@@ -278,14 +283,31 @@ async fn run_loop(
         let asked: StageFn = match wake {
             WakeReason::LogGrew => {
                 front.guard.record_activity();
-                Box::new(BackgroundWorker::schedule_summaries)
+                Box::new(|work| {
+                    work.feed_layers(FlushMode::WhenDue)?;
+                    work.schedule_summaries()
+                })
             }
             // The hook's process may have queued follow-up work after it printed our answer.
             WakeReason::HookAnswered(after) => Box::new(move |work| {
-                work.run_follow_ups(after)?;
+                let ends_turn = after.contains(&FollowUp::Renew)
+                    || after
+                        .iter()
+                        .any(|after| matches!(after, FollowUp::Summarize(_)));
+                let flush = if ends_turn {
+                    FlushMode::Now
+                } else {
+                    FlushMode::WhenDue
+                };
+                let done = work.run_follow_ups(after);
+                work.feed_layers(flush)?;
+                done?;
                 work.run_pending_follow_ups()
             }),
-            WakeReason::FollowUpsDue => Box::new(BackgroundWorker::run_pending_follow_ups),
+            WakeReason::FollowUpsDue => Box::new(|work| {
+                work.run_pending_follow_ups()?;
+                work.feed_layers(FlushMode::WhenDue)
+            }),
             WakeReason::FactsDue => Box::new(|work| {
                 work.queue_model_stage(Stage::ModelFacts);
                 work.run(&Stage::Checkpoints)?;
@@ -352,6 +374,18 @@ impl BackgroundWorker {
         {
             tracing::debug!(%error, "the model is busy; the stage runs when it is next due");
         }
+    }
+
+    /// Feeds new records to the memory layers of live sessions, and writes caches and counts.
+    fn feed_layers(&self, flush: FlushMode) -> store::Result<()> {
+        let ServeContext {
+            store,
+            settings,
+            layers,
+            ..
+        } = &self.context;
+        layers.feed(store, settings, self.now())?;
+        layers.flush(store, flush, self.now())
     }
 
     /// Updates the summaries that are due, or queues that for the model.

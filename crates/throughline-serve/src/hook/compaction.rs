@@ -1,14 +1,14 @@
 //! Answers around a compaction: before it, what the summary must preserve; after it, notes, pins
 //! and files of the part that was cut.
 
-use std::collections::BTreeSet;
+use std::path::Path;
 
 use capture::hook::ContextLimit;
 use distill::summary::{SummaryError, current_notes};
 use jiff::Timestamp;
+use memory::layers::TouchedFile;
 use memory::summary::SummaryLimits;
-use memory::{RecordKind, SessionId, Tokens, Workspace};
-use recall::seed::{FilePredictor, Seed, SeedRequest};
+use memory::{SessionId, Tokens, Workspace};
 use recall::{PackItem, RecallEnv, RepeatPolicy, standing_facts};
 use store::{SessionStep, Store};
 
@@ -16,6 +16,7 @@ use super::bounded_fence::{BoundedFence, truncate_chars};
 use super::log_tail::{LogTail, sensitive_text_policy};
 use super::session_start::add_standing_facts;
 use super::{HookContext, HookOutcome, HookSilence};
+use crate::live::{RestoredCard, RestoredFiles, from_store};
 use crate::{ServeSettings, prompt};
 
 const RESTORED_HEADER: &str = "This conversation was just compacted. These are Throughline's notes \
@@ -27,15 +28,13 @@ const PRESERVE_HEADER: &str = "The summary must keep, word for word: the user's 
     tried again. Throughline knows of these:";
 /// Pins and preferences get a third of the answer: the notes exist nowhere else.
 const FACTS_DIVISOR: usize = 3;
-/// The number of recent records that are searched for files and changes.
+/// The number of recent records that are searched for files.
 const RECENT_STEPS_MAX: usize = 400;
-/// How many earlier sessions say which files belong together.
-const EARLIER_SESSIONS_MAX: usize = 200;
 /// The most files that are named before a compaction.
 const FILES_MAX: usize = 8;
-/// The most changes that are quoted, and the length of each quote.
-const CHANGES_MAX: usize = 4;
-const CHANGE_CHARS_MAX: usize = 1_200;
+/// The most cards that are quoted, and the length of each.
+const CARDS_MAX: usize = 10;
+const CARD_CHARS_MAX: usize = 1_200;
 /// The budget before a compaction; it is small because the conversation is nearly full.
 const PRESERVE_TOKENS_MAX: Tokens = Tokens(600);
 const STATE_CHARS_MAX: usize = 600;
@@ -53,10 +52,10 @@ pub(super) fn restore_after_compaction(context: &HookContext<'_>) -> store::Resu
     let room = context.limit.chars / FACTS_DIVISOR;
     let items = add_standing_facts(context, &fence_id, &mut fence, RepeatPolicy::All, room)?;
     if let Some(session) = &context.request.session {
-        let steps = context.store.last_steps(session, RECENT_STEPS_MAX)?;
-        add_files(context, session, &mut fence)?;
+        let restored = restored_files(context, session)?;
+        add_files(context, &restored, &mut fence);
         add_notes(context, session, &mut fence)?;
-        add_recent_changes(context, &steps, &mut fence)?;
+        add_cards(&restored, &mut fence);
     }
     match fence.finish() {
         Some(text) => Ok(context.inject(fence_id, text, items)),
@@ -195,48 +194,73 @@ fn add_notes(
     Ok(())
 }
 
-/// Names the files that the session used, the last first, and those that it may need next.
-fn add_files(
-    context: &HookContext<'_>,
-    session: &SessionId,
-    fence: &mut BoundedFence,
-) -> store::Result<()> {
-    let own = context.store.session_touches(session)?;
-    if own.files.is_empty() {
-        return Ok(());
+/// Returns the files of the session and those that it may need next: from working memory if the
+/// session is live, else from the store.
+fn restored_files(context: &HookContext<'_>, session: &SessionId) -> store::Result<RestoredFiles> {
+    let live = context
+        .layers
+        .restore(context.store, session, context.now)?;
+    match live.filter(|restored| !restored.used.is_empty()) {
+        Some(restored) => Ok(restored),
+        None => {
+            let key = &context.workspace.workspace.key;
+            from_store::restored_files(context.store, session, key, context.now)
+        }
     }
-    let key = &context.workspace.workspace.key;
-    let earlier = context
-        .store
-        .workspace_touches(key, context.now, EARLIER_SESSIONS_MAX)?;
-    let earlier: Vec<_> = earlier
-        .into_iter()
-        .filter(|(id, _)| id != session)
-        .map(|(_, touches)| touches)
+}
+
+/// Names the files that the session used, the last first, and those that it may need next.
+fn add_files(context: &HookContext<'_>, restored: &RestoredFiles, fence: &mut BoundedFence) {
+    if restored.used.is_empty() {
+        return;
+    }
+    let root = Path::new(&context.workspace.workspace.root);
+    let used: Vec<_> = restored
+        .used
+        .iter()
+        .map(|RestoredCard { file, .. }| {
+            let has_changed = prompt::modified_since(&root.join(&file.path), file.last);
+            let note = if has_changed { " (changed since)" } else { "" };
+            format!("{}{note}", file.path)
+        })
         .collect();
-    let request = SeedRequest {
-        branch: own.branch.as_deref(),
-        hints: &[],
-        now: context.now,
-    };
-    let files = FilePredictor::new(&earlier, &request).restored_files(&own);
-    let is_own = |seed: &&Seed| own.files.iter().any(|file| file.path == seed.path);
-    let names = |seeds: Vec<&Seed>| {
-        let names: Vec<_> = seeds.iter().map(|seed| seed.path.as_str()).collect();
-        names.join(", ")
-    };
-    let (used, predicted): (Vec<_>, Vec<_>) = files.iter().partition(is_own);
     fence.add_line(&format!(
         "Files in use, the last first; read them again before changing them: {}",
-        names(used)
+        used.join(", ")
     ));
+    let predicted: Vec<_> = restored
+        .predicted
+        .iter()
+        .map(|seed| seed.path.as_str())
+        .collect();
     if !predicted.is_empty() {
         fence.add_line(&format!(
             "Files that earlier sessions used with these: {}",
-            names(predicted)
+            predicted.join(", ")
         ));
     }
-    Ok(())
+}
+
+/// Quotes the cards of the last files, as far as they fit. A card without a change or a failure
+/// says no more than the list of files.
+fn add_cards(restored: &RestoredFiles, fence: &mut BoundedFence) {
+    for RestoredCard { file, card } in restored.used.iter().take(CARDS_MAX) {
+        let text = card.as_ref().map_or("", |card| card.text.as_str());
+        let Some((_, body)) = text.split_once('\n') else {
+            continue;
+        };
+        let body = truncate_chars(body, CARD_CHARS_MAX);
+        if !fence.add_quoted(&format!("{}, {}:", file.path, describe_use(file)), &body) {
+            break;
+        }
+    }
+}
+
+fn describe_use(file: &TouchedFile) -> String {
+    match (file.touches, file.edits) {
+        (touches, 0) => format!("used {touches}×"),
+        (touches, edits) => format!("used {touches}×, changed {edits}×"),
+    }
 }
 
 /// Lists the files that the session used last.
@@ -251,38 +275,4 @@ fn recent_files(steps: &[SessionStep]) -> Option<String> {
         }
     }
     (!files.is_empty()).then(|| files.join(", "))
-}
-
-/// Quotes the latest change of each recently changed file, as far as it fits.
-fn add_recent_changes(
-    context: &HookContext<'_>,
-    steps: &[SessionStep],
-    fence: &mut BoundedFence,
-) -> store::Result<()> {
-    let shows_sensitive = context.recall.include_sensitive;
-    let mut seen = BTreeSet::new();
-    let changed = steps
-        .iter()
-        .rev()
-        .filter(|step| step.kind == RecordKind::Artifact);
-    for step in changed {
-        let Some(path) = step.path.as_deref().filter(|path| seen.insert(*path)) else {
-            continue;
-        };
-        if seen.len() > CHANGES_MAX {
-            break;
-        }
-        let Some(record) = context.store.read_record(step.id)? else {
-            continue;
-        };
-        let is_sensitive = record.tags.iter().any(|tag| tag == "sensitive");
-        if is_sensitive && !shows_sensitive {
-            continue;
-        }
-        let text = truncate_chars(&record.content, CHANGE_CHARS_MAX);
-        if !fence.add_quoted(&format!("The last change of {path}:"), &text) {
-            break;
-        }
-    }
-    Ok(())
 }

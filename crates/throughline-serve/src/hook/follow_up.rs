@@ -40,6 +40,8 @@ pub enum FollowUp {
     Summarize(SessionId),
     /// Bring the summary of a session up to its last message, if the session is long enough.
     Refresh(SessionId),
+    /// Make the checkpoints of a session.
+    Checkpoint(SessionId),
     /// Mark the notes of a compaction as given to the agent.
     NotesGiven {
         session: SessionId,
@@ -156,6 +158,7 @@ pub fn follow_ups_of(event: &HookEvent) -> Vec<FollowUp> {
         HookKind::ToolAfter | HookKind::SubagentStop | HookKind::PostCompact => vec![read],
         HookKind::PreCompact => [read]
             .into_iter()
+            .chain(session.clone().map(FollowUp::Checkpoint))
             .chain(session.map(FollowUp::Summarize))
             .collect(),
         // Some agents report only the end of a turn, never that of a session.
@@ -166,6 +169,7 @@ pub fn follow_ups_of(event: &HookEvent) -> Vec<FollowUp> {
             .collect(),
         HookKind::SessionEnd => [read, FollowUp::Renew, FollowUp::Distill]
             .into_iter()
+            .chain(session.clone().map(FollowUp::Checkpoint))
             .chain(session.clone().map(FollowUp::Refresh))
             .chain(session.map(FollowUp::Facts))
             .collect(),
@@ -208,7 +212,10 @@ fn execution_order(follow_up: &FollowUp) -> u8 {
     match follow_up {
         FollowUp::Injected(_) | FollowUp::Silent(_) => 0,
         FollowUp::Read { .. } | FollowUp::Store(_) => 1,
-        FollowUp::Summarize(_) | FollowUp::Refresh(_) | FollowUp::NotesGiven { .. } => 2,
+        FollowUp::Summarize(_)
+        | FollowUp::Refresh(_)
+        | FollowUp::Checkpoint(_)
+        | FollowUp::NotesGiven { .. } => 2,
         FollowUp::Renew => 3,
         FollowUp::Facts(_) => 4,
         FollowUp::Distill => 5,
@@ -244,6 +251,7 @@ fn run_follow_up(follow_up: FollowUp, context: &StageContext<'_>) -> store::Resu
         FollowUp::Read { flavor, log } => Stage::ReadLogs { flavor, log },
         FollowUp::Summarize(session) => Stage::SummarizeSession(session),
         FollowUp::Refresh(session) => Stage::RefreshSummary(session),
+        FollowUp::Checkpoint(session) => Stage::SessionCheckpoints(session),
         FollowUp::Renew => Stage::Summaries,
         FollowUp::Facts(session) => Stage::SessionFacts(session),
         FollowUp::Distill => Stage::Facts,

@@ -27,10 +27,11 @@ use capture::CaptureScope;
 use capture::hook::{ContextLimit, HookAnswer, HookEvent, HookHints, HookKind, StartReason};
 use jiff::Timestamp;
 use memory::{MemoryItem, Tokens, Workspace};
-use recall::{Budget, PromptRequest, RecallAnswer, RecallConfig};
+use recall::{Budget, ItemDecision, PromptRequest, RecallAnswer, RecallConfig};
 use store::{NewInjection, Store};
 
 pub use self::follow_up::{FollowUp, PendingInjection, PendingSilence, run_follow_ups};
+use crate::live::LiveLayers;
 use crate::prompt::{self, LocatedWorkspace};
 use crate::settings::ServeSettings;
 
@@ -38,6 +39,10 @@ use crate::settings::ServeSettings;
 #[derive(Clone, Debug, Default)]
 pub struct HookOutcome {
     pub answer: HookAnswer,
+    /// What was considered for a prompt, for the counts of the memory layers.
+    pub considered: Vec<(MemoryItem, String)>,
+    /// The key of the workspace that the event belongs to.
+    pub workspace: Option<String>,
     /// Why the answer is empty, if it is.
     pub silence: Option<HookSilence>,
     pub follow_ups: Vec<FollowUp>,
@@ -97,12 +102,13 @@ pub enum AnswerMode {
 pub fn answer_event(
     store: &Store,
     settings: &ServeSettings,
+    layers: &LiveLayers,
     event: &HookEvent,
     mode: AnswerMode,
     now: Timestamp,
 ) -> store::Result<HookOutcome> {
     let mut outcome = if may_add_context(data_folder(store), event) {
-        decide_answer(store, settings, event, mode, now)?
+        decide_answer(store, settings, layers, event, mode, now)?
     } else {
         HookOutcome::silent(HookSilence::EventNotAnswered)
     };
@@ -183,6 +189,7 @@ pub fn save_for_later_hooks(
 fn decide_answer(
     store: &Store,
     settings: &ServeSettings,
+    layers: &LiveLayers,
     event: &HookEvent,
     mode: AnswerMode,
     now: Timestamp,
@@ -218,6 +225,7 @@ fn decide_answer(
     let context = HookContext {
         event,
         store,
+        layers,
         scope: &settings.scope,
         recall: limit_budget(settings.injection.recall, limit),
         request: &request,
@@ -230,14 +238,20 @@ fn decide_answer(
     if let Some(compaction) = late_notes::due_compaction(store, home, event)? {
         return answer_with_notes(&context, compaction);
     }
-    match event.kind {
-        HookKind::Prompt { .. } => answer_prompt(&context),
+    let mut outcome = answer_by_kind(&context)?;
+    outcome.workspace = Some(located.workspace.key.clone());
+    Ok(outcome)
+}
+
+fn answer_by_kind(context: &HookContext<'_>) -> store::Result<HookOutcome> {
+    match context.event.kind {
+        HookKind::Prompt { .. } => answer_prompt(context),
         HookKind::SessionStart {
             source: StartReason::Compacted,
-        } => compaction::restore_after_compaction(&context),
-        HookKind::SessionStart { source } => session_start::answer_session_start(&context, source),
-        HookKind::PreCompact => compaction::preserve_before_compaction(&context),
-        HookKind::ToolAfter => answer_after_tool(&context),
+        } => compaction::restore_after_compaction(context),
+        HookKind::SessionStart { source } => session_start::answer_session_start(context, source),
+        HookKind::PreCompact => compaction::preserve_before_compaction(context),
+        HookKind::ToolAfter => answer_after_tool(context),
         _ => Ok(HookOutcome::silent(HookSilence::EventNotAnswered)),
     }
 }
@@ -246,6 +260,8 @@ fn decide_answer(
 struct HookContext<'a> {
     event: &'a HookEvent,
     store: &'a Store,
+    /// Empty in a process without live sessions; the store answers then.
+    layers: &'a LiveLayers,
     scope: &'a CaptureScope,
     /// The recall settings, with no larger budget than the agent accepts.
     recall: RecallConfig,
@@ -389,13 +405,31 @@ fn answer_prompt(context: &HookContext<'_>) -> store::Result<HookOutcome> {
     let recalled = recall(
         context.store, &context.recall, context.request, &context.workspace.workspace, context.now,
     )?;
-    Ok(match recalled.answer {
+    let considered = recalled.considered.into_iter();
+    let considered = considered.map(|item| {
+        // The text of a rejected item is not kept in any layer.
+        let is_injected = item.decision == ItemDecision::Injected;
+        (
+            item.item,
+            if is_injected {
+                item.text
+            } else {
+                String::new()
+            },
+        )
+    });
+    let considered = considered.collect();
+    let outcome = match recalled.answer {
         RecallAnswer::Inject(pack) => {
             let items = pack.items.iter().map(|item| (item.item, item.tokens));
             let items = items.collect();
             context.inject(pack.id, pack.text, items)
         }
         RecallAnswer::Abstain(silence) => HookOutcome::silent(HookSilence::Recall(silence)),
+    };
+    Ok(HookOutcome {
+        considered,
+        ..outcome
     })
 }
 
@@ -438,6 +472,7 @@ pub fn warm_up(store: &Store, settings: &ServeSettings, now: Timestamp) {
     let context = HookContext {
         event: &event,
         store,
+        layers: &LiveLayers::default(),
         scope: &settings.scope,
         recall: settings.injection.recall,
         request: &request,

@@ -74,6 +74,7 @@ impl Test {
         answer_event(
             &self.store,
             &ServeSettings::default(),
+            &LiveLayers::default(),
             event,
             AnswerMode::Once,
             self.now,
@@ -395,6 +396,7 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
         wire::reply_to_payload(
             &test.store,
             &settings,
+            &LiveLayers::default(),
             payload,
             &HookHints::default(),
             test.now,
@@ -405,16 +407,16 @@ fn a_daemon_replies_with_what_is_to_be_printed() {
         "timestamp": "2026-11-16T09:00:00Z",
         "transcript_path": "/home/dev/.gemini/tmp/w/chats/s.jsonl",
     });
-    let (reply, after) = respond(payload.to_string().as_bytes());
+    let (reply, after, _) = respond(payload.to_string().as_bytes());
     assert!(reply.answer.starts_with("{\"hookSpecificOutput\""));
     assert!(reply.answer.contains("use tabs"));
     assert!(matches!(reply.shown.as_slice(), [FollowUp::Injected(_)]));
     assert!(after.is_empty());
-    let (again, after) = respond(payload.to_string().as_bytes());
+    let (again, after, _) = respond(payload.to_string().as_bytes());
     assert_eq!(again.answer, "{}");
     assert_eq!(again.silence.as_deref(), Some("duplicate event"));
     assert!(after.is_empty() && again.shown.is_empty());
-    let (reply, after) = respond(b"?");
+    let (reply, after, _) = respond(b"?");
     assert_eq!((reply.answer.as_str(), after.len()), ("", 0));
     assert!(reply.silence.is_some());
 }
@@ -429,11 +431,25 @@ fn what_a_daemon_took_note_of_and_did_not_answer_is_answered_all_the_same() {
     });
     let payload = payload.to_string();
     let hints = HookHints::default();
-    let (unheard, _) =
-        wire::reply_to_payload(&test.store, &settings, payload.as_bytes(), &hints, test.now);
+    let (unheard, _) = wire::reply_to_payload(
+        &test.store,
+        &settings,
+        &LiveLayers::default(),
+        payload.as_bytes(),
+        &hints,
+        test.now,
+    );
     assert!(unheard.answer.contains("use tabs"));
     let event = parse_payload(payload.as_bytes(), &hints).unwrap();
-    let again = answer_event(&test.store, &settings, &event, AnswerMode::Again, test.now).unwrap();
+    let again = answer_event(
+        &test.store,
+        &settings,
+        &LiveLayers::default(),
+        &event,
+        AnswerMode::Again,
+        test.now,
+    )
+    .unwrap();
     assert!(again.answer.context.unwrap().contains("use tabs"));
 }
 
@@ -454,7 +470,8 @@ fn the_last_changes_are_put_back_after_a_compaction() {
     let answered = test.answer(&start(session, "compact", "/c/log.jsonl"));
     let text = answered.answer.context.unwrap();
     let path = last.path.as_deref().unwrap();
-    let head = format!("The last change of {path}:");
+    let name = path.strip_prefix("/home/dev/proj/").unwrap_or(path);
+    let head = format!("{name}, used ");
     assert!(text.contains(&head), "{text}");
     let longest = record.content.lines().map(str::trim);
     let longest = longest.max_by_key(|line| line.len()).unwrap();
@@ -471,6 +488,7 @@ fn the_part_that_is_quickly_made_has_what_holds_and_counts_as_shown() {
         let answered = answer_event(
             &test.store,
             &settings,
+            &LiveLayers::default(),
             event,
             AnswerMode::FactsOnly,
             test.now,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use store::Store;
 
 use super::{AnswerMode, FollowUp, HookSilence, answer_event};
+use crate::live::LiveLayers;
 use crate::percent::{percent_decode, percent_encode};
 use crate::settings::ServeSettings;
 
@@ -40,20 +41,26 @@ pub struct HookReply {
     pub shown: Vec<FollowUp>,
 }
 
-/// Answers a payload. The caller runs the follow-up work once the reply is sent.
+/// Answers a payload. Returns the follow-up work, which the caller runs once the reply is sent, and
+/// the key of the workspace if the event got as far as that.
 pub fn reply_to_payload(
     store: &Store,
     settings: &ServeSettings,
+    layers: &LiveLayers,
     payload: &[u8],
     hints: &HookHints,
     now: Timestamp,
-) -> (HookReply, Vec<FollowUp>) {
+) -> (HookReply, Vec<FollowUp>, Option<String>) {
     let event = match parse_payload(payload, hints) {
         Ok(event) => event,
-        Err(unknown) => return (HookReply::silent(unknown.to_string()), Vec::new()),
+        Err(unknown) => return (HookReply::silent(unknown.to_string()), Vec::new(), None),
     };
-    match answer_event(store, settings, &event, AnswerMode::Once, now) {
+    match answer_event(store, settings, layers, &event, AnswerMode::Once, now) {
         Ok(outcome) => {
+            if let Some(workspace) = &outcome.workspace {
+                let session = event.session.as_ref();
+                layers.count_prompt(workspace, session, &outcome.considered, now);
+            }
             let is_shown = |follow_up: &FollowUp| {
                 matches!(
                     follow_up,
@@ -66,14 +73,14 @@ pub fn reply_to_payload(
                 silence: outcome.silence.map(HookSilence::reason),
                 shown,
             };
-            (reply, follow_ups)
+            (reply, follow_ups, outcome.workspace)
         }
         Err(error) => {
             let reply = HookReply {
                 answer: event.dialect.empty_answer().to_owned(),
                 ..HookReply::silent(error.to_string())
             };
-            (reply, super::follow_up::follow_ups_of(&event))
+            (reply, super::follow_up::follow_ups_of(&event), None)
         }
     }
 }

@@ -5,13 +5,15 @@ use std::path::Path;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
+use super::extract::QueryParams;
 use super::guard::Transport;
 use super::problem::Problem;
 use crate::daemon::home;
+use crate::requests::layers::{HealthCheck, layer_health};
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Health)]
@@ -28,14 +30,35 @@ pub(super) struct HealthAnswer {
     /// The time of the latest record
     last: Option<String>,
     encrypted: bool,
+    /// How many sessions have their working memory in the daemon
+    live_sessions: usize,
+    /// The checks of the memory layers, if a workspace is named
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    layers: Vec<HealthCheck>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct HealthParams {
+    /// The key of a workspace whose memory layers are checked
+    workspace: Option<String>,
 }
 
 /// The state of the daemon and the size of its memory
 #[utoipa::path(get, path = "/health", tag = "daemon",
-    responses((status = 200, body = HealthAnswer)))]
-pub(super) async fn health(State(state): State<HttpState>) -> Result<Json<HealthAnswer>, Problem> {
-    let counts = state
-        .run_blocking(|context| Ok(context.store.counts(None)?))
+    params(HealthParams), responses((status = 200, body = HealthAnswer)))]
+pub(super) async fn health(
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<HealthParams>,
+) -> Result<Json<HealthAnswer>, Problem> {
+    let workspace = params.workspace.filter(|workspace| !workspace.is_empty());
+    let (counts, layers) = state
+        .run_blocking(move |context| {
+            let counts = context.store.counts(None)?;
+            let checks = workspace.map(|key| layer_health(&context.store, &key, context.now()));
+            Ok((counts, checks.transpose()?.unwrap_or_default()))
+        })
         .await?;
     Ok(Json(HealthAnswer {
         status: "ok",
@@ -48,6 +71,8 @@ pub(super) async fn health(State(state): State<HttpState>) -> Result<Json<Health
         pins: counts.pins,
         last: counts.last.map(|at| at.to_string()),
         encrypted: state.context.store.is_encrypted(),
+        live_sessions: state.context.layers.live_sessions(),
+        layers,
     }))
 }
 

@@ -55,8 +55,21 @@ pub fn answer_payload(
     }
     let hints = wire::hints_from_headers(|name| headers.get(name)?.to_str().ok());
     let context = &state.context;
-    let (reply, follow_ups) =
-        wire::reply_to_payload(store, &context.settings, payload, &hints, context.now());
+    let started = std::time::Instant::now();
+    let (reply, follow_ups, workspace) = wire::reply_to_payload(
+        store,
+        &context.settings,
+        &context.layers,
+        payload,
+        &hints,
+        context.now(),
+    );
+    if let Some(workspace) = workspace {
+        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        context
+            .layers
+            .measure_answer(&workspace, micros, context.now());
+    }
     if !follow_ups.is_empty() {
         state.daemon.wake(WakeReason::HookAnswered(follow_ups));
     }

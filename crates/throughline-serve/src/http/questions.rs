@@ -3,6 +3,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use memory::layers::{Card, CardKey};
 use recall::questions::blame::{Blame, blame as find_touches};
 use recall::questions::fix::{ErrorHistory, fix as find_fixes};
 use recall::questions::how::{CommandHistory, how as find_commands};
@@ -45,7 +46,10 @@ pub(super) async fn blame(
     let limit = params.limit()?;
     let found = state.run_blocking(move |context| {
         let workspace = params.workspace.as_deref();
-        Ok(find_touches(&context.store, &params.q, workspace, limit)?)
+        let found = find_touches(&context.store, &params.q, workspace, limit)?;
+        let card = found.first().map(|_| Card::new(&params.q, Vec::new()));
+        context.count_pull(workspace, CardKey::File(params.q.clone()), card);
+        Ok(found)
     });
     Ok(Json(found.await?))
 }

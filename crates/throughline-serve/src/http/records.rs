@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use memory::id::parse_uuid;
+use memory::layers::{Card, CardKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -131,7 +132,13 @@ pub(super) async fn get(
     PathId(id): PathId,
 ) -> Result<Json<RecordView>, Problem> {
     let record = state.run_blocking(move |context| {
-        find_record(&context.store, &AccessScope::unrestricted(), &id)
+        let record = find_record(&context.store, &AccessScope::unrestricted(), &id)?;
+        let is_sensitive = record.tags.iter().any(|tag| tag == "sensitive");
+        let text = if is_sensitive { "" } else { &record.content };
+        let card = Card::new(text, vec![record.id]);
+        let key = CardKey::Record(record.id.to_string());
+        context.count_pull(record.workspace.as_deref(), key, Some(card));
+        Ok(record)
     });
     Ok(Json(record.await?.into()))
 }

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use memory::layers::{Card, CardKey};
 use memory::{RecordKind, Session};
 use serde::{Deserialize, Serialize};
 use store::{Store, StoredRecord};
@@ -79,6 +80,10 @@ pub(super) async fn timeline(
     let page = state.run_blocking(move |context| {
         let store = &context.store;
         let session = find_session(store, &AccessScope::unrestricted(), &id)?;
+        let digest = CardKey::Digest(session.id.to_string());
+        let title = session.name_or_title().unwrap_or("untitled session");
+        let card = Card::new(title, Vec::new());
+        context.count_pull(session.workspace.as_deref(), digest, Some(card));
         let total = store.timeline_length(&session.id)?;
         let from = match params.around.filter(|id| !id.is_empty()) {
             Some(record) => {

@@ -76,6 +76,7 @@ impl McpServer {
             answer(&ToolContext {
                 store: &context.store,
                 settings: &context.settings,
+                layers: &context.layers,
                 scope: &scope,
                 now: context.now(),
             })

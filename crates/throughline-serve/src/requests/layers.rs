@@ -1,38 +1,66 @@
 //! The memory layers of a workspace: how well they do, and what a session started with.
 
+use std::collections::BTreeMap;
+
 use distill::checkpoint::INTERVAL;
 use jiff::Timestamp;
-use memory::layers::CARD_TOKENS_MAX;
+use memory::layers::cache::CACHE_TOKENS_MAX;
 use memory::layers::working::SEEDS_MAX;
+use memory::layers::{CARD_TOKENS_MAX, Layer, LookupSource};
 use memory::{RecordKind, Session, SessionId, SessionKind};
 use recall::replay::{LayerReport, ReplayAction, ReplayEvent, ReplaySession, SeedRefresh, replay};
 use recall::seed::{FilePredictor, SeedRequest};
 use serde::Serialize;
-use store::{SessionFilter, SessionStep, Store};
+use store::{LayerFigure, SessionFilter, SessionStep, Store};
+use utoipa::ToSchema;
 
 /// How many of the latest sessions are replayed.
 const SESSIONS_MAX: usize = 100;
 /// Fewer sessions say little about hit rates.
 const SESSIONS_MIN: usize = 30;
+/// How many days of live counts are used, and how many touches they need.
+const LIVE_DAYS: i64 = 7;
+const LIVE_TOUCHES_MIN: u64 = 200;
+const MILLIS_PER_DAY: i64 = 86_400_000;
 /// Changing tools, by a part of their names.
 const EDIT_TOOLS: &[&str] = &["edit", "write", "patch", "replace"];
 
+/// How a figure was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Measurement {
+    /// Counted by the daemon in live sessions.
+    Live,
+    /// By a replay of stored sessions.
+    Replay,
+    /// Read from the store.
+    Store,
+}
+
 /// One figure of the memory layers with its target.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct HealthCheck {
     pub name: &'static str,
-    pub value: f64,
+    /// `None` if nothing was measured yet.
+    pub value: Option<f64>,
     pub target: &'static str,
     pub is_met: bool,
-    /// The start of the first session that counts.
+    pub measured: Measurement,
+    /// Since when the figure is measured.
+    #[schema(value_type = Option<String>)]
     pub since: Option<Timestamp>,
-    /// Why the target is missed.
+    /// Why the target is missed, or why there is no value.
     pub reason: Option<String>,
 }
 
-/// Replays the latest sessions of a workspace and compares the rates with their targets. Returns
-/// nothing if no session touched a file.
-pub fn layer_health(store: &Store, workspace: &str) -> store::Result<Vec<HealthCheck>> {
+/// Compares the memory layers of a workspace with their targets: by what the daemon counted in the
+/// last days, or by a replay of the latest sessions if that is too little. Returns nothing if no
+/// session touched a file.
+pub fn layer_health(
+    store: &Store,
+    workspace: &str,
+    now: Timestamp,
+) -> store::Result<Vec<HealthCheck>> {
     let mut sessions = workspace_sessions(store, workspace)?;
     sessions.reverse();
     let mut replayed = Vec::new();
@@ -60,72 +88,259 @@ pub fn layer_health(store: &Store, workspace: &str) -> store::Result<Vec<HealthC
     }
     let [report, ..] = replay(&replayed, SeedRefresh::Periodic);
     let since = replayed.first().map(|session| session.start);
-    Ok(checks(&report, widest_gap, replayed.len(), since))
+    let live = LiveRates::read(store, workspace, now)?;
+    let mut checks = rate_checks(&report, &live, replayed.len(), since);
+    checks.extend(cost_checks(&report, &live, since));
+    checks.push(compression_check(store, since)?);
+    checks.push(HealthCheck {
+        name: "interactions between checkpoints",
+        value: Some(widest_gap as f64),
+        target: "<= 50",
+        is_met: widest_gap <= INTERVAL,
+        measured: Measurement::Store,
+        since,
+        reason: (widest_gap > INTERVAL)
+            .then(|| "checkpoints of an older version; they are made again".to_owned()),
+    });
+    checks.push(growth_check(store, workspace, since)?);
+    Ok(checks)
 }
 
-fn checks(
+/// What the daemon counted in the last days.
+struct LiveRates {
+    /// Touches answered by each layer.
+    layers: BTreeMap<String, u64>,
+    figures: BTreeMap<String, LayerFigure>,
+    since: Option<Timestamp>,
+    hours: f64,
+}
+
+impl LiveRates {
+    fn read(store: &Store, workspace: &str, now: Timestamp) -> store::Result<Self> {
+        let today = now.as_millisecond().div_euclid(MILLIS_PER_DAY);
+        let since_day = today - LIVE_DAYS;
+        let mut layers: BTreeMap<String, u64> = BTreeMap::new();
+        let mut first = None;
+        for (day, source, layer, count) in store.layer_lookups(workspace, since_day)? {
+            first = first.or(Some(day));
+            if source == LookupSource::Touch.name() {
+                *layers.entry(layer).or_default() += count;
+            }
+        }
+        let since = first.and_then(|day| Timestamp::from_millisecond(day * MILLIS_PER_DAY).ok());
+        let hours = since.map_or(0.0, |since| {
+            now.duration_since(since).as_secs_f64() / 3_600.0
+        });
+        Ok(Self {
+            layers,
+            figures: store.layer_figures(workspace, since_day)?,
+            since,
+            hours,
+        })
+    }
+
+    fn touches(&self) -> u64 {
+        self.layers.values().sum()
+    }
+
+    fn percent(&self, layer: Layer) -> f64 {
+        let count = self.layers.get(layer.name()).copied().unwrap_or(0);
+        (count as f64 * 1_000.0 / self.touches().max(1) as f64).round() / 10.0
+    }
+
+    fn figure(&self, name: &str) -> LayerFigure {
+        self.figures.get(name).copied().unwrap_or_default()
+    }
+}
+
+/// Compares the hit rates: the live ones if there are enough, else those of the replay.
+fn rate_checks(
     report: &LayerReport,
-    widest_gap: u64,
+    live: &LiveRates,
     sessions: usize,
     since: Option<Timestamp>,
 ) -> Vec<HealthCheck> {
-    let check = |name, value, target, is_met| HealthCheck {
+    let is_live = live.touches() >= LIVE_TOUCHES_MIN;
+    let (l1, l15, l2, miss) = if is_live {
+        let rate = |layer| live.percent(layer);
+        (
+            rate(Layer::Working),
+            rate(Layer::Cache),
+            rate(Layer::Store),
+            rate(Layer::Miss),
+        )
+    } else {
+        (report.l1, report.l15, report.l2, report.miss)
+    };
+    let check = |name, value, target, is_met, reason: &str| HealthCheck {
         name,
-        value,
+        value: Some(value),
         target,
         is_met,
-        since,
-        reason: (!is_met).then(|| missed_reason(report, sessions)),
+        measured: if is_live {
+            Measurement::Live
+        } else {
+            Measurement::Replay
+        },
+        since: if is_live { live.since } else { since },
+        reason: (!is_met).then(|| reason.to_owned()),
     };
-    let both = report.l1 + report.l15;
-    let gap = widest_gap as f64;
+    let reason = missed_reason(l2, miss, sessions);
+    let both = ((l1 + l15) * 10.0).round() / 10.0;
+    let replayed = |check: HealthCheck| HealthCheck {
+        measured: Measurement::Replay,
+        since,
+        ..check
+    };
+    let no_compaction = report.compactions == 0;
+    let covered = check(
+        "files covered after a compaction, %",
+        report.covered,
+        ">= 76",
+        no_compaction || report.covered >= 76.0,
+        &reason,
+    );
     vec![
-        check(
-            "working memory hits, %",
-            report.l1,
-            ">= 85",
-            report.l1 >= 85.0,
-        ),
+        check("working memory hits, %", l1, ">= 85", l1 >= 85.0, &reason),
         check(
             "working memory and cache hits, %",
             both,
             ">= 91",
             both >= 91.0,
+            &reason,
         ),
-        check("store lookups, %", report.l2, "<= 4.5", report.l2 <= 4.5),
-        check(
-            "working memory in use, %",
-            report.working_full,
-            "< 80",
-            report.working_full < 80.0,
-        ),
-        check(
-            "files covered after a compaction, %",
-            report.covered,
-            ">= 76",
-            report.compactions == 0 || report.covered >= 76.0,
-        ),
-        check(
-            "interactions between checkpoints",
-            gap,
-            "<= 50",
-            widest_gap <= INTERVAL,
-        ),
+        check("store lookups, %", l2, "<= 4.5", l2 <= 4.5, &reason),
+        replayed(HealthCheck {
+            value: covered.value.filter(|_| !no_compaction),
+            reason: if no_compaction {
+                Some("no conversation was compacted yet".to_owned())
+            } else {
+                covered.reason.clone()
+            },
+            ..covered
+        }),
     ]
 }
 
+/// Compares how full working memory is, and what answers and transitions cost.
+fn cost_checks(
+    report: &LayerReport,
+    live: &LiveRates,
+    since: Option<Timestamp>,
+) -> Vec<HealthCheck> {
+    let full = live.figure("working_percent");
+    let is_live = full.count > 0;
+    let percent = if is_live {
+        full.highest as f64
+    } else {
+        report.working_full
+    };
+    let not_yet = || "the daemon has not measured it yet".to_owned();
+    let millis = |name, figure: LayerFigure, value: f64| {
+        let value = (value / 10.0).round() / 100.0;
+        let is_met = value < 100.0;
+        HealthCheck {
+            name,
+            value: (figure.count > 0).then_some(value),
+            target: "< 100",
+            is_met,
+            measured: Measurement::Live,
+            since: live.since,
+            reason: match figure.count {
+                0 => Some(not_yet()),
+                _ => (!is_met).then(|| "the machine was busy, or the store is slow".to_owned()),
+            },
+        }
+    };
+    let (answer, transition) = (live.figure("answer_us"), live.figure("transition_us"));
+    let expired = live.figure("expired").count as f64;
+    let entered = live.figure("prefetched").count as f64 + live.touches() as f64;
+    let per_hour = expired * 100.0 / entered.max(1.0) / live.hours.max(1.0);
+    let per_hour = (per_hour * 10.0).round() / 10.0;
+    vec![
+        HealthCheck {
+            name: "working memory in use, %",
+            value: Some(percent),
+            target: "< 80",
+            is_met: percent < 80.0,
+            measured: if is_live {
+                Measurement::Live
+            } else {
+                Measurement::Replay
+            },
+            since: if is_live { live.since } else { since },
+            reason: (percent >= 80.0).then(|| {
+                let archived = live.figure("archived").count;
+                format!("a session used many files; {archived} idle cards were archived")
+            }),
+        },
+        millis("answer of a hook, mean, ms", answer, answer.mean()),
+        millis(
+            "transition between layers, longest, ms",
+            transition,
+            transition.highest as f64,
+        ),
+        HealthCheck {
+            name: "cache entries that expire, % an hour",
+            value: live.since.map(|_| per_hour),
+            target: "< 10",
+            is_met: per_hour < 10.0,
+            measured: Measurement::Live,
+            since: live.since,
+            reason: if live.since.is_none() {
+                Some(not_yet())
+            } else {
+                (per_hour >= 10.0).then(|| "much was prefetched and not used".to_owned())
+            },
+        },
+    ]
+}
+
+fn compression_check(store: &Store, since: Option<Timestamp>) -> store::Result<HealthCheck> {
+    let (original, stored) = store.text_compression()?;
+    let saved = 100.0 - stored as f64 * 100.0 / original.max(1) as f64;
+    let saved = (saved * 10.0).round() / 10.0;
+    Ok(HealthCheck {
+        name: "texts and logs saved by compression, %",
+        value: Some(saved),
+        target: ">= 70",
+        is_met: saved >= 70.0,
+        measured: Measurement::Store,
+        since,
+        reason: (saved < 70.0)
+            .then(|| "recent sessions are compressed well only when they are packed".to_owned()),
+    })
+}
+
+/// Checks that the cache holds no more than its limit.
+fn growth_check(
+    store: &Store,
+    workspace: &str,
+    since: Option<Timestamp>,
+) -> store::Result<HealthCheck> {
+    let entries = store.context_cache(workspace)?;
+    let tokens: u64 = entries.iter().map(|(_, entry)| entry.card.tokens.0).sum();
+    let is_met = tokens <= CACHE_TOKENS_MAX.0;
+    Ok(HealthCheck {
+        name: "tokens in the context cache",
+        value: Some(tokens as f64),
+        target: "<= 20000",
+        is_met,
+        measured: Measurement::Store,
+        since,
+        reason: (!is_met).then(|| "another version wrote a larger cache".to_owned()),
+    })
+}
+
 /// Says why a rate is below its target.
-fn missed_reason(report: &LayerReport, sessions: usize) -> String {
+fn missed_reason(l2: f64, miss: f64, sessions: usize) -> String {
     if sessions < SESSIONS_MIN {
         return format!("only {sessions} sessions with files; {SESSIONS_MIN} are needed");
     }
-    if report.miss > 5.0 {
-        return format!(
-            "{} % of the touched files were new to the workspace",
-            report.miss
-        );
+    if miss > 5.0 {
+        return format!("{miss} % of the lookups were new to the workspace");
     }
-    format!("{} % of known files were not predicted", report.l2)
+    format!("{l2} % of known files were not predicted")
 }
 
 /// What a session started with, step by step.

@@ -8,6 +8,7 @@ use memory::{RecordKind, SessionId};
 use rusqlite::{Transaction, params};
 
 use crate::Store;
+use crate::derived::cards;
 use crate::error::Result;
 use crate::query::query_all;
 use crate::records::sessions::timestamp_from_millis;
@@ -173,7 +174,7 @@ impl Store {
 }
 
 /// Returns a path relative to the session's folder, so that clones of a repository agree.
-fn relative_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
+pub fn relative_path<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let below = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
     below.unwrap_or(path)
 }
@@ -217,7 +218,7 @@ fn replace(
     let Some(id) = ids.first().copied() else {
         return Ok(false);
     };
-    forget_session(tx, id)?;
+    delete_checkpoints(tx, id)?;
     let mut insert = tx.prepare_cached(
         "INSERT INTO checkpoints (session, number, interaction, revision, data)
          VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -228,8 +229,14 @@ fn replace(
     Ok(true)
 }
 
-/// Deletes the checkpoints of a session; they are made again of the records that are left.
+/// Deletes the checkpoints of a session, which are made again of the records that are left, and the
+/// cards of its workspace.
 pub(crate) fn forget_session(tx: &Transaction<'_>, session: i64) -> Result<()> {
+    cards::forget_session(tx, session)?;
+    delete_checkpoints(tx, session)
+}
+
+fn delete_checkpoints(tx: &Transaction<'_>, session: i64) -> Result<()> {
     tx.prepare_cached("DELETE FROM checkpoints WHERE session = ?1")?
         .execute([session])?;
     Ok(())

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 use crate::Store;
+use crate::derived::cards;
 use crate::error::Result;
 use crate::ingest::writer::WriterState;
 use crate::texts::packs::PackReport;
@@ -218,7 +219,7 @@ fn merge_fact_into(tx: &Transaction<'_>, kept: &[u8], other: &[u8]) -> Result<()
     .execute([kept, other])?;
     tx.prepare_cached("UPDATE facts SET superseded = ?1 WHERE id = ?2")?
         .execute([kept, other])?;
-    Ok(())
+    cards::forget_facts(tx)
 }
 
 fn delete_unreferenced_rows(

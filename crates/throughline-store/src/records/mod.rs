@@ -22,6 +22,7 @@ pub(crate) mod workspaces;
 
 use jiff::Timestamp;
 use memory::id::parse_uuid;
+use memory::layers::LayerRecord;
 use memory::{MessageId, RecordEnvironment, RecordId, RecordKind, SessionId, Trust};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
@@ -29,7 +30,9 @@ use serde::Serialize;
 use self::sessions::timestamp_from_millis;
 use crate::Store;
 use crate::columns::columns;
+use crate::derived::layers;
 use crate::error::Result;
+use crate::ingest::sanitizer::SENSITIVE_TAG;
 use crate::texts::reader::TextReader;
 
 pub(crate) use self::indexing::{index_row, reindex_records, reindex_session, unindex_row};
@@ -92,6 +95,28 @@ pub struct StoredRecord {
 }
 
 impl StoredRecord {
+    /// Returns what the memory layers read of the record. Its path becomes relative to `cwd`.
+    pub fn layer_record(&self, cwd: Option<&str>) -> LayerRecord<'_> {
+        let code = self
+            .metadata
+            .get("exit_code")
+            .and_then(|code| code.as_str());
+        LayerRecord {
+            id: self.id,
+            kind: self.kind,
+            at: self.at,
+            tool: self.tool.as_deref(),
+            path: self
+                .path
+                .as_deref()
+                .map(|path| layers::relative_path(path, cwd)),
+            call: self.call.as_deref(),
+            exit_code: code.and_then(|code| code.parse().ok()),
+            is_sensitive: self.tags.iter().any(|tag| tag == SENSITIVE_TAG),
+            content: &self.content,
+        }
+    }
+
     /// Returns the id that the program which submitted the record gave it, or else the record's.
     pub fn public_id(&self) -> String {
         let key = self

@@ -7,7 +7,7 @@ use std::io::Write;
 use memory::digest::{
     CappedList, Digest, DigestStep, FIRST_PROMPTS_MAX, Overhead, SeenError, StepKind,
 };
-use store::StoredDigest;
+use store::{Store, StoredDigest};
 
 use crate::commands::{App, show};
 use crate::output::table::count;
@@ -20,7 +20,7 @@ use crate::output::{self, Exit};
 #[derive(Debug, clap::Args)]
 pub(crate) struct DigestArgs {
     /// The id of a session, or a prefix of it
-    #[arg(value_name = "SESSION", required_unless_present = "since")]
+    #[arg(value_name = "SESSION", required_unless_present_any = ["since", "rollup"])]
     session: Option<String>,
 
     /// Report on all sessions from this time on: 7d, yesterday, 2026-01-05
@@ -31,6 +31,11 @@ pub(crate) struct DigestArgs {
     #[arg(long, requires = "since")]
     here: bool,
 
+    /// Roll up all digests of the workspace of the current folder: open ends, decisions, files and
+    /// commands
+    #[arg(long, conflicts_with_all = ["session", "since"])]
+    rollup: bool,
+
     /// Print the digest as JSON
     #[arg(long)]
     json: bool,
@@ -38,6 +43,9 @@ pub(crate) struct DigestArgs {
 
 pub(crate) fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
+    if args.rollup {
+        return print_rollup(app, args, &store);
+    }
     let Some(session) = &args.session else {
         return report::run(app, args, &store);
     };
@@ -77,6 +85,22 @@ pub(crate) fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
             "{} of its records were removed before they were digested.",
             stored.lost
         );
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints what the sessions of the workspace worked on.
+fn print_rollup(app: &App<'_>, args: &DigestArgs, store: &Store) -> anyhow::Result<Exit> {
+    let workspace = app.find_workspace(store, None)?;
+    let rollup = distill::rollup::roll_up(store, &workspace.key)?;
+    if rollup.sessions == 0 {
+        say!("No session of {} has a digest yet.", workspace.key);
+        return Ok(Exit::NothingFound);
+    }
+    if args.json {
+        output::print_json(&rollup)?;
+    } else {
+        write!(app.output(), "{}", sanitize(&rollup.text))?;
     }
     Ok(Exit::Done)
 }

@@ -3,7 +3,7 @@
 use std::io::{Write, stdout};
 
 use serde_json::json;
-use serve::requests::layers::layer_health;
+use serve::requests::layers::{Measurement, layer_health};
 
 use crate::commands::App;
 use crate::output::table::format_table;
@@ -11,8 +11,9 @@ use crate::output::{self, Exit, time};
 
 /// Show how well memory predicts what sessions need
 ///
-/// The latest sessions of a workspace are replayed through the memory layers. A figure that misses
-/// its target says why.
+/// Shows what the daemon counted in live sessions of the last 7 days; until there is enough of it,
+/// the latest sessions are replayed through the memory layers. Each figure says since when it is
+/// measured, and one that misses its target says why.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatsArgs {
     /// Use this workspace instead of that of the current folder
@@ -27,7 +28,7 @@ pub(crate) struct StatsArgs {
 pub(crate) fn run(app: &App<'_>, args: &StatsArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     let workspace = app.find_workspace(&store, args.workspace.as_deref())?;
-    let checks = layer_health(&store, &workspace.key)?;
+    let checks = layer_health(&store, &workspace.key, app.environment.now)?;
     if args.json {
         output::print_json(&json!({"workspace": workspace.key, "checks": checks}))?;
     } else if checks.is_empty() {
@@ -39,18 +40,21 @@ pub(crate) fn run(app: &App<'_>, args: &StatsArgs) -> anyhow::Result<Exit> {
                 vec![
                     if check.is_met { "ok" } else { "missed" }.to_owned(),
                     check.name.to_owned(),
-                    check.value.to_string(),
+                    check
+                        .value
+                        .map_or("-".to_owned(), |value| value.to_string()),
                     check.target.to_owned(),
+                    format!(
+                        "{} since {}",
+                        describe(check.measured),
+                        time::format_time(check.since, &app.environment.zone)
+                    ),
                     check.reason.clone().unwrap_or_default(),
                 ]
             })
             .collect();
-        let since = time::format_time(
-            checks.first().and_then(|check| check.since),
-            &app.environment.zone,
-        );
         let mut out = stdout().lock();
-        writeln!(out, "Memory layers of {} since {since}", workspace.key)?;
+        writeln!(out, "Memory layers of {}", workspace.key)?;
         write!(out, "{}", format_table(&rows))?;
     }
     Ok(if checks.is_empty() {
@@ -58,4 +62,12 @@ pub(crate) fn run(app: &App<'_>, args: &StatsArgs) -> anyhow::Result<Exit> {
     } else {
         Exit::Done
     })
+}
+
+fn describe(measured: Measurement) -> &'static str {
+    match measured {
+        Measurement::Live => "live,",
+        Measurement::Replay => "replayed,",
+        Measurement::Store => "stored,",
+    }
 }

@@ -129,16 +129,18 @@ fn statistics_name_target_and_reason() {
     let key = sessions[0]["workspace"].as_str().unwrap();
     let stats = json(&env, &["stats", "--workspace", key, "--json"]);
     let checks = stats["checks"].as_array().unwrap();
-    assert_eq!(checks.len(), 6);
+    assert_eq!(checks.len(), 11);
     for check in checks {
         assert!(
-            check["since"].is_string() && check["target"].is_string(),
+            check["target"].is_string() && check["measured"].is_string(),
             "{check}"
         );
+        let is_measured = check["value"].is_number();
         assert_eq!(
-            check["is_met"] == true,
+            check["is_met"] == true && is_measured,
             check["reason"].is_null(),
             "{check}"
         );
+        assert!(!is_measured || check["since"].is_string(), "{check}");
     }
 }

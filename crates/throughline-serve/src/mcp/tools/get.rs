@@ -1,6 +1,7 @@
 //! `memory_get`: returns a whole record or fact, or a page of a session.
 
 use memory::Session;
+use memory::layers::{Card, CardKey};
 use rmcp::model::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -113,6 +114,9 @@ fn read_record(
     from: usize,
 ) -> Result<GetToolAnswer, RequestError> {
     let record = find_record(context.store, context.scope, id)?;
+    let card = Card::new(&record.content, vec![record.id]);
+    let card = Some(card).filter(|_| !record.tags.iter().any(|tag| tag == "sensitive"));
+    context.count_pull(&[(CardKey::Record(record.id.to_string()), card)]);
     let start = record.content.floor_char_boundary(from);
     let rest = &record.content[start..];
     let end = rest.floor_char_boundary(PAGE_BYTES_MAX);
@@ -136,6 +140,8 @@ fn read_record(
 
 fn read_fact(context: &ToolContext<'_>, id: &str) -> Result<GetToolAnswer, RequestError> {
     let fact = find_fact(context.store, context.scope, id)?;
+    let card = Card::new(&fact.text, Vec::new());
+    context.count_pull(&[(CardKey::Fact(fact.id.to_string()), Some(card))]);
     let mut fence = FenceBuilder::new(context.store.injection_name(id, None, context.now));
     fence.add_item(&fenced::describe_fact(&fact, context.now), &fact.text);
     Ok(GetToolAnswer {

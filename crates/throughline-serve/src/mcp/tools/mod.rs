@@ -11,6 +11,7 @@ mod stats;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use memory::layers::{Card, CardKey};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,6 +22,7 @@ use store::Store;
 pub(super) use self::get::read_timeline;
 use super::schema::{answer_schema, arguments_schema};
 use crate::ServeSettings;
+use crate::live::{FlushMode, LiveLayers};
 use crate::requests::{AccessScope, RequestError};
 
 /// What a tool call is answered from.
@@ -28,11 +30,27 @@ use crate::requests::{AccessScope, RequestError};
 pub(super) struct ToolContext<'a> {
     pub(super) store: &'a Store,
     pub(super) settings: &'a ServeSettings,
+    pub(super) layers: &'a LiveLayers,
     pub(super) scope: &'a AccessScope,
     pub(super) now: Timestamp,
 }
 
 impl<'a> ToolContext<'a> {
+    /// Counts the cards that a client asked for in the layers of its workspace. The answer does not
+    /// depend on it, so a failure is only reported.
+    fn count_pull(&self, cards: &[(CardKey, Option<Card>)]) {
+        let Some(workspace) = self.scope.workspace() else {
+            return;
+        };
+        let counted = self
+            .layers
+            .count_pull(self.store, &workspace.key, cards, self.now)
+            .and_then(|_| self.layers.flush(self.store, FlushMode::WhenDue, self.now));
+        if let Err(error) = counted {
+            tracing::warn!(%error, "lookups were not counted");
+        }
+    }
+
     fn workspace(&self) -> Result<&'a memory::Workspace, RequestError> {
         self.scope.workspace().ok_or_else(|| {
             RequestError::invalid(

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use memory::layers::{Card, CardKey};
 use memory::{Fact, SessionId, Tokens, Trust};
 use recall::RankedHit;
 use rmcp::model::ToolAnnotations;
@@ -119,6 +120,7 @@ impl McpTool for SearchTool {
             shown -= 1;
             answer = build_answer(context, &query.text, &found, &ranking[..shown]);
         }
+        context.count_pull(&cards_of(&ranking[..shown]));
         Ok(answer)
     }
 }
@@ -178,6 +180,24 @@ fn build_answer(
         },
         hits,
     }
+}
+
+/// Returns the cards of hits, without texts that may hold a secret.
+fn cards_of(hits: &[SearchItem<'_>]) -> Vec<(CardKey, Option<Card>)> {
+    let card = |item: &SearchItem<'_>| match item {
+        SearchItem::Fact(hit) => (
+            CardKey::Fact(hit.fact.id.to_string()),
+            Some(Card::new(&hit.fact.text, Vec::new())),
+        ),
+        SearchItem::Record(ranked) => {
+            let text = if ranked.sensitive { "" } else { &ranked.text };
+            (
+                CardKey::Record(ranked.hit.id.to_string()),
+                Some(Card::new(text, vec![ranked.hit.id])),
+            )
+        }
+    };
+    hits.iter().map(card).collect()
 }
 
 fn shorten_id(id: &str) -> String {

@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 use super::{CleanFact, session_of};
+use crate::derived::cards;
 use crate::error::Result;
 use crate::ingest::writer::WriterState;
 use crate::records::workspaces;
@@ -71,6 +72,9 @@ pub(super) fn merge_fact(
                 .execute([old.id.as_bytes(), id.as_bytes()])?;
             superseded.push(old.id);
         }
+    }
+    if !superseded.is_empty() {
+        cards::forget_facts(tx)?;
     }
     Ok(FactOutcome {
         id,

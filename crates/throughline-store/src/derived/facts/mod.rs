@@ -10,6 +10,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 pub use self::lookup::{FactFilter, FactScope};
 pub use self::merge::FactOutcome;
+use crate::derived::cards;
 use crate::error::Result;
 use crate::ingest::sanitizer::SENSITIVE_TAG;
 use crate::ingest::writer::CommitMode;
@@ -126,6 +127,7 @@ impl Store {
                 tx.prepare_cached(sql)?
                     .execute(params![old.as_bytes(), id.as_bytes()])?;
             }
+            cards::forget_facts(tx)?;
             Ok(id)
         })
     }
@@ -259,6 +261,7 @@ fn delete(tx: &Transaction<'_>, id: FactId) -> Result<bool> {
     ] {
         tx.execute(sql, [id.as_bytes()])?;
     }
+    cards::forget_facts(tx)?;
     Ok(tx.execute("DELETE FROM facts WHERE id = ?1", [id.as_bytes()])? > 0)
 }
 

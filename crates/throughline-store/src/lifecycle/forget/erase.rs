@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::needles::{LineNumbers, Needles, distinctive_words};
 use super::{ForgetPlan, ForgetReport, traces};
-use crate::derived::{digests, events, injections, layers, patterns, signals, summaries};
+use crate::derived::{cards, digests, events, injections, layers, patterns, signals, summaries};
 use crate::error::Result;
 use crate::index::{self, digest_rows};
 use crate::ingest::sources;
@@ -78,6 +78,17 @@ pub(super) const TABLE_EFFECTS: &[(&str, &str)] = &[
         "checkpoints",
         "deleted with the session or a record of it; made again without the record",
     ),
+    (
+        "context_cache",
+        "deleted with a record or session of the workspace, or a fact",
+    ),
+    (
+        "archived_cards",
+        "deleted with a record or session of the workspace, or a fact",
+    ),
+    ("layer_counts", "deleted with the workspace; no text"),
+    ("layer_figures", "deleted with the workspace; no text"),
+    ("card_generation", "raised; no text"),
     ("chores", "no text"),
     (
         "signals",
@@ -381,7 +392,7 @@ fn lost_texts(all: &[ErasedRecord]) -> usize {
 /// Tables whose rows belong to one session.
 const SESSIONS_OWN: &[&str] = &[
     "usage", "secrets", "source_sessions", "digests", "digest_rows", "evictions", "fact_looks",
-    "checkpoints", "session_marks", "signals",
+    "session_marks", "signals",
 ];
 
 fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
@@ -389,6 +400,7 @@ fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
         .prepare_cached("SELECT workspace FROM sessions WHERE id = ?1")?
         .query_row([id], |row| row.get(0))?;
     patterns::forget_session(tx, id)?;
+    layers::forget_session(tx, id)?;
     for table in SESSIONS_OWN {
         tx.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [id])?;
     }
@@ -414,6 +426,7 @@ fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
         |row| row.get(0),
     )?;
     injections::forget_workspace(tx, &key)?;
+    cards::forget_workspace(tx, workspace)?;
     tx.execute("DELETE FROM roots WHERE workspace = ?1", [workspace])?;
     tx.execute("DELETE FROM workspaces WHERE id = ?1", [workspace])?;
     Ok(())
@@ -621,6 +634,9 @@ fn facts_themselves<'k>(
             [key],
         )?;
         count += tx.execute("DELETE FROM facts WHERE id = ?1", [key])?;
+    }
+    if count > 0 {
+        cards::forget_facts(tx)?;
     }
     Ok(count)
 }

@@ -14,13 +14,14 @@ const SECRET: &str = "ghp_aB3dE6fG9hJ2kL5mN8pQ1rS4tU7vW0xY3z4Q";
 const NOT_TEXT: &[&str] = &[
     "chores.name", "contexts.model", "digests.outcome", "drift.kind", "events.name",
     "evictions.pass", "extractions.way", "facts.kind", "facts.words", "injected.kind",
-    "injections.name", "injections.session", "injections.workspace", "leases.kind",
-    "model_calls.model", "model_calls.outcome", "model_calls.purpose", "pattern_sessions.pattern",
-    "patterns.id", "patterns.kind", "records.call", "records.content", "records.message",
-    "review_log.decision", "review_log.evidence", "review_log.pattern", "secrets.rule",
-    "sessions.flavor", "sessions.kind", "sessions.model", "sessions.name", "sessions.parent",
-    "sessions.version", "signals.kind", "skips.why", "sources.flavor", "summaries.last_message",
-    "summaries.way", "tombstones.flavor", "tombstones.kind", "usage.model",
+    "injections.name", "injections.session", "injections.workspace", "layer_counts.layer",
+    "layer_counts.source", "layer_figures.name", "leases.kind", "model_calls.model",
+    "model_calls.outcome", "model_calls.purpose", "pattern_sessions.pattern", "patterns.id",
+    "patterns.kind", "records.call", "records.content", "records.message", "review_log.decision",
+    "review_log.evidence", "review_log.pattern", "secrets.rule", "sessions.flavor",
+    "sessions.kind", "sessions.model", "sessions.name", "sessions.parent", "sessions.version",
+    "signals.kind", "skips.why", "sources.flavor", "summaries.last_message", "summaries.way",
+    "tombstones.flavor", "tombstones.kind", "usage.model",
 ];
 
 /// A new text column must be scanned, or be listed above.
@@ -155,6 +156,12 @@ fn plant_rows(connection: &Connection, table: &str) {
             "INSERT INTO checkpoints (session, number, interaction, revision, data)
                 SELECT id, 1, 1, revision, '{}' FROM sessions",
         ],
+        "context_cache" => &[
+            "INSERT INTO context_cache (workspace, key, card, reads, last, prefetched)
+                SELECT id, 'file:a', '{}', 0, 0, 0 FROM workspaces",
+        ],
+        "archived_cards" => &["INSERT INTO archived_cards (workspace, key, card, at)
+                SELECT id, 'file:a', '{}', 0 FROM workspaces"],
         "patterns" => &["INSERT INTO patterns VALUES ('p', 'diag', 'n', '{}', 0)"],
         "review_log" => &[review],
         "decision_queue" => &[

@@ -14,7 +14,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, params, params_from_iter};
 use serde::Serialize;
 
-use crate::derived::summaries;
+use crate::derived::{cards, summaries};
 use crate::error::Result;
 use crate::index::digest_rows;
 use crate::ingest::writer::WriterState;
@@ -178,6 +178,10 @@ const OTHER_COLUMNS: &[TextColumn] = &[
     text_column("events", "id", "figures"),
     text_column("signals", "id", "name"),
     text_column("signals", "id", "text"),
+    text_column("context_cache", "id", "card"),
+    text_column("context_cache", "id", "key"),
+    text_column("archived_cards", "id", "card"),
+    text_column("archived_cards", "id", "key"),
     text_column("patterns", "id", "name"),
     text_column("patterns", "id", "data"),
     text_column("review_log", "id", "why"),
@@ -363,6 +367,7 @@ fn apply_findings(
 ) -> Result<()> {
     if found.changed_count() > 0 {
         traces::mark_pending(tx, now)?;
+        cards::raise_generation(tx)?;
     }
     if let Some(known) = session_ref(tx, session)? {
         for (stored, text) in &found.texts {

@@ -11,6 +11,7 @@ use super::salvage::SalvagedRows;
 use crate::error::Result;
 use crate::ingest::sanitizer::record_checksum;
 use crate::ingest::sources;
+use crate::query::query_all;
 use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 use crate::texts::{blocks, bodies, logs};
 use crate::{index, records};
@@ -40,6 +41,12 @@ pub(super) fn make_consistent(
     drop_ownerless(tx)?;
     promote_copies(tx)?;
     count_again(tx)?;
+    // A changed bit may have moved a record to another session; such a record is not lost.
+    let mut moved = 0;
+    for id in session_ids(tx)? {
+        let before = expected.get(&id).map_or(0, |(_, before)| *before);
+        moved += records_of(tx, id)?.saturating_sub(before);
+    }
     for (id, (session, before)) in &expected {
         let now = records_of(tx, *id)?;
         if now < *before {
@@ -48,6 +55,7 @@ pub(super) fn make_consistent(
             hurt.extend(sources_of(tx, *id)?);
         }
     }
+    repaired.lost_records = repaired.lost_records.saturating_sub(moved);
     // The counts of sessions include evicted records, so they cannot be used here.
     repaired.records = tx.query_row("SELECT count(*) FROM records", [], |row| row.get(0))?;
     let beyond_count = salvaged
@@ -313,6 +321,12 @@ fn count_again(tx: &Transaction<'_>) -> Result<()> {
     sessions
         .into_iter()
         .try_for_each(|session| records::recount_session(tx, session))
+}
+
+fn session_ids(tx: &Transaction<'_>) -> Result<Vec<i64>> {
+    query_all(tx, "SELECT id FROM sessions ORDER BY id", [], |row| {
+        row.get(0)
+    })
 }
 
 fn records_of(connection: &Connection, session: i64) -> Result<u64> {

@@ -13,6 +13,7 @@ use serve::hook::wire::{HookReply, PAYLOAD_BYTES_MAX};
 use serve::hook::{
     AnswerMode, FollowUp, answer_event, follow_up, may_add_context, save_for_later_hooks,
 };
+use serve::live::LiveLayers;
 use store::{OpenMode, Store};
 
 use super::daemon::{self, DaemonReply};
@@ -180,7 +181,14 @@ impl HookInvocation {
             Store::open_with(&self.environment.home, OpenMode::ReadOnly, &SystemKeychain).and_then(
                 |store| {
                     self.prepare_fallback(&store, settings, event)?;
-                    answer_event(&store, settings, event, mode, self.environment.now)
+                    answer_event(
+                        &store,
+                        settings,
+                        &LiveLayers::default(),
+                        event,
+                        mode,
+                        self.environment.now,
+                    )
                 },
             );
         match answered {
@@ -209,7 +217,14 @@ impl HookInvocation {
             return Ok(());
         }
         let now = self.environment.now;
-        let part = answer_event(store, settings, event, AnswerMode::FactsOnly, now)?;
+        let part = answer_event(
+            store,
+            settings,
+            &LiveLayers::default(),
+            event,
+            AnswerMode::FactsOnly,
+            now,
+        )?;
         self.output.set_fallback(FallbackAnswer {
             text: part.answer.render(event),
             event: event.clone(),
