@@ -11,20 +11,26 @@ leaves out one repository at a time. Needs numpy and scipy.
 """
 import argparse
 import json
-import os
-import re
 import subprocess
 import tempfile
 
 import numpy as np
 from scipy.optimize import minimize
 
-from fit import SOURCES, show_weights, write_weights
+from fit import declared_weights, show_weights, write_weights
 
 FITTED = ["concludes", "asked", "concludes_asked", "exchange_coverage", "concludes_length",
           "call_for_question", "output_for_question", "prompt_for_question", "announcement",
           "cause_for_why", "place_for_where"]
 PATH = "score/features.rs"
+GROUPS = [
+    ("features that were fitted to the other corpora", ""),
+    ("+ calls, their output and prompts count less",
+     "call_for_question output_for_question prompt_for_question announcement"),
+    ("+ the end of a turn counts more", "concludes concludes_length"),
+    ("+ an agent's text has the words of its prompt", "asked concludes_asked exchange_coverage"),
+    ("+ words for causes and names of files", "cause_for_why place_for_where"),
+]
 
 
 def feature_names(program):
@@ -32,14 +38,6 @@ def feature_names(program):
         reply = subprocess.run([program, "--stdio", "--home", home], text=True, check=True,
                                input='{"op":"hello"}\n{"op":"bye"}\n', stdout=subprocess.PIPE)
     return json.loads(reply.stdout.splitlines()[0])["names"]["features"]
-
-
-def current_weights(names):
-    with open(os.path.join(SOURCES, PATH), encoding="utf8") as file:
-        text = file.read()
-    found = (re.search(rf"^    {name} =(?:(?!=>|;\n).|\n)*=>\s*(-?[0-9.]+);", text, re.M)
-             for name in names)
-    return np.array([float(match[1]) for match in found])
 
 
 def read_questions(path):
@@ -90,19 +88,40 @@ def show(title, places):
     print(f"    {title:32}{len(places):5}", *(f"{share:6.1f}" for share in within))
 
 
+def ablate(parts, names, before, l2):
+    """Prints a table of what each group of features adds."""
+    print("| step | fitted: first / in three / in ten | held out |\n| --- | --- | --- |")
+    have = []
+    for title, group in GROUPS:
+        have += group.split()
+        weights = before.copy()
+        weights[[names.index(name) for name in FITTED]] = 0
+        if have:
+            columns = [names.index(name) for name in have]
+            weights = fit(parts["fit"], columns, weights, l2)
+        shares = (" / ".join(f"{100 * (places < count).mean():.1f}" for count in (1, 3, 10))
+                  for places in (ranks(some, weights) for some in parts.values()))
+        print(f"| {title} | {' | '.join(shares)} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("features")
     parser.add_argument("--l2", type=float, default=0.003)
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true",
+                        help="replace the weights in the Rust sources")
+    parser.add_argument("--ablate", action="store_true",
+                        help="only print what each group of features adds")
     args = parser.parse_args()
     names = feature_names(args.program)
     columns = [names.index(name) for name in FITTED]
-    before = current_weights(names)
+    before = declared_weights(PATH, names)
     questions = read_questions(args.features)
     parts = {part: [q for q in questions if q["part"] == part] for part in ("fit", "held-out")}
+    if args.ablate:
+        return ablate(parts, names, before, args.l2)
     fitted = fit(parts["fit"], columns, before, args.l2)
     fitted[columns] = np.round(fitted[columns], 2)
     print("answers: questions, first, in three, in ten (before answers replace questions)")

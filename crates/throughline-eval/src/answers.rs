@@ -62,6 +62,8 @@ struct PromptCounts {
     sent: usize,
     answered: usize,
     shown_answer: usize,
+    /// The prompts that were given something else, by what became of the answer.
+    without_answer: BTreeMap<&'static str, usize>,
 }
 
 /// The features of a question's hits, from which weights are fitted.
@@ -138,7 +140,19 @@ pub(crate) fn run(
             counts.sent += 1;
             counts.answered += usize::from(reaction.injects);
             let is_answer = |id: &RecordId| reaction.injects && answers.contains(id);
-            counts.shown_answer += usize::from(reaction.shown.iter().any(is_answer));
+            let is_shown = reaction.shown.iter().any(is_answer);
+            counts.shown_answer += usize::from(is_shown);
+            if !is_shown && !is_hard_negative {
+                let mut rejected = reaction.rejected.iter();
+                let answer = rejected.find(|(id, _)| answers.contains(id));
+                let silent = if reaction.injects {
+                    "it was not among the hits for the prompt"
+                } else {
+                    "the prompt got nothing"
+                };
+                let reason = answer.map_or(silent, |(_, reason)| reason.reason());
+                *counts.without_answer.entry(reason).or_default() += 1;
+            }
         }
         if let Some(file) = &mut features {
             let row = question_features(&question, &ranked, &reaction);
@@ -265,6 +279,12 @@ fn format_report(
             percent(counts.answered, counts.sent),
             percent(counts.shown_answer, counts.sent),
         );
+    }
+    out += "\n| prompts that were not given the answer, because | count |\n| --- | --- |\n";
+    for (group, counts) in prompts {
+        for (reason, count) in &counts.without_answer {
+            out += &format!("| {group}: {reason} | {count} |\n");
+        }
     }
     out
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use memory::{MemoryItem, RecordId};
 use recall::{
-    ItemDecision, PromptHits, PromptRequest, RecallAnswer, RecallConfig, RecallEnv,
+    ItemDecision, PromptHits, PromptRequest, RecallAnswer, RecallConfig, RecallEnv, RejectReason,
     find_prompt_hits,
 };
 use store::Store;
@@ -38,6 +38,8 @@ pub(crate) struct LogPromptReaction {
     pub(crate) gate: recall::GateFeatures,
     /// The records that are injected, or that would be if the gate were open.
     pub(crate) shown: Vec<RecordId>,
+    /// The records that are not, and why.
+    pub(crate) rejected: Vec<(RecordId, RejectReason)>,
 }
 
 /// Sends a prompt from the workspace of a namespace.
@@ -112,11 +114,15 @@ fn recall_once(
     let recalled = recall::recall(store, request, config, &env, find)?;
     reaction.injects = matches!(recalled.answer, RecallAnswer::Inject(_));
     for considered in &recalled.considered {
-        if considered.decision == ItemDecision::Injected
-            && let MemoryItem::Record(id) = considered.item
-        {
-            reaction.confidence = reaction.confidence.max(considered.score);
-            reaction.shown.push(id);
+        let MemoryItem::Record(id) = considered.item else {
+            continue;
+        };
+        match considered.decision {
+            ItemDecision::Injected => {
+                reaction.confidence = reaction.confidence.max(considered.score);
+                reaction.shown.push(id);
+            }
+            ItemDecision::Rejected(reason) => reaction.rejected.push((id, reason)),
         }
     }
     Ok(reaction)
