@@ -11,6 +11,7 @@ the same. Namespaces are left out in turn (five folds; where there is one namesp
 that questions are about) to measure how well the weights generalise. Needs numpy and scipy.
 """
 import argparse
+import json
 import os
 import pickle
 import re
@@ -28,7 +29,10 @@ BOUNDS = {"person": (0.4, None), "model": (0, None), "tool": (None, -0.2),
 SESSION_BOUNDS = {"size": (0, 0)}
 # Everyday prompts are typed far more often than questions about somebody else's work.
 EVERYDAY_WEIGHT = 3
-FALSE_MAX = {"foreign": 0.025, "everyday": 0.006}
+# Few questions are known that a project's own memory cannot answer.
+HARD_WEIGHT = 10
+FALSE_MAX = {"foreign": 0.01, "everyday": 0.008, "hard": 0.05}
+GATE_L2 = 5e-4
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "../../crates/throughline-recall/src")
@@ -52,6 +56,21 @@ def write_weights(path, weights):
             raise SystemExit(f"{path} declares the feature {name} {count} times")
     with open(path, "w", encoding="utf8") as file:
         file.write(text)
+
+
+def declared_features(path):
+    """Returns the names of the features that a Rust source declares, in their order."""
+    with open(os.path.join(SOURCES, path), encoding="utf8") as file:
+        return re.findall(r"^    (\w+) =(?:(?!=>|;\n).|\n)*=>\s*-?[0-9.]+;", file.read(), re.M)
+
+
+def declared_weights(path, names):
+    """Returns the weights that a Rust source declares, in the order of the names."""
+    with open(os.path.join(SOURCES, path), encoding="utf8") as file:
+        text = file.read()
+    found = (re.search(rf"^    {name} =(?:(?!=>|;\n).|\n)*=>\s*(-?[0-9.]+);", text, re.M)
+             for name in names)
+    return np.array([float(match[1]) for match in found])
 
 
 def fold_of(name):
@@ -184,18 +203,50 @@ GROUPS = [
 ]
 
 
+def corpora_left_out(lists, names, bounds, l2):
+    """Scores each corpus with weights that were fitted to the others, BEAM counting as one."""
+    scores = np.zeros(lists.valid.shape)
+    families = np.array([name.split("-")[0] for name in lists.sets])
+    for family in sorted(set(families)):
+        out = families == family
+        scores[out] = lists.x[out] @ fit(lists, ~out, names, bounds, l2)
+    return scores
+
+
+def table_row(title, records, sessions):
+    """Returns a row of the ablation table: recall@10 / MRR, for coding sessions hit@1 / recall@5."""
+    def cell(measured, name, first, second):
+        values = measured.get(name)
+        return f"{values[first]:.1f} / {values[second]:.1f}" if values else "–"
+
+    cells = [cell(records, name, 2, 4) for name in ("locomo", "beam-100k", "beam-500k")]
+    cells.append(cell(sessions, "entire-cli", 0, 1))
+    return f"| {title} | {' | '.join(cells)} |"
+
+
 def ablate(dump, lists, names, l2):
+    """Prints a table of what each group of features adds."""
     everything = np.ones(len(lists.sets), bool)
+    of = dump["names"]["session_features"].index
     have = set(FIXED)
+    print("| step | LoCoMo recall@10 / MRR | BEAM 100K | BEAM 500K "
+          "| entire-cli hit@1 / recall@5 |\n| --- | --- | --- | --- | --- |")
+
+    def row(title, scores, w):
+        sessions = Lists(dump, "sessions", w)
+        by_records = sessions.x[:, :, of("records")] + 0.3 * sessions.x[:, :, of("words")]
+        print(table_row(title, measure(lists, scores, everything),
+                        measure(sessions, by_records, np.ones(len(sessions.sets), bool))),
+              flush=True)
+
     for title, group in GROUPS:
         have |= set(names) if group == "*" else set(group.split())
         w = fit(lists, everything, names, BOUNDS, l2, without=set(names) - have)
-        show(f"+ {title}", measure(lists, lists.x @ w, everything))
-        sessions = Lists(dump, "sessions", w)
-        of = dump["names"]["session_features"].index
-        scores = sessions.x[:, :, of("records")] + 0.3 * sessions.x[:, :, of("words")]
-        show(f"+ {title}, sessions",
-             measure(sessions, scores, np.ones(len(sessions.sets), bool)))
+        row(f"+ {title}" if have > set(GROUPS[0][1].split()) | set(FIXED) else title, lists.x @ w, w)
+    left = measure(lists, left_out(lists, names, BOUNDS, l2), everything)
+    print(table_row("the same, conversations left out in turn", left, {}))
+    apart = measure(lists, corpora_left_out(lists, names, BOUNDS, l2), everything)
+    print(table_row("the same, fitted to the other corpora only", apart, {}))
 
 
 def gate_rows(dump, w):
@@ -213,9 +264,36 @@ def gate_rows(dump, w):
     return rows
 
 
-def fit_gate(dump, w):
-    rows = gate_rows(dump, w)
-    x = np.array([q["gate"] for _, _, q in rows])
+def answer_rows(path):
+    """Returns the questions of `throughline-eval answers --features` as rows of the gate."""
+    rows = []
+    with open(path, encoding="utf8") as lines:
+        for q in map(json.loads, lines):
+            if not q["gold"]:
+                rows.append(("answers", "hard", q))
+            elif set(q["ids"][:8]) & set(q["gold"]):
+                rows.append(("answers", "answerable", q))
+    return rows
+
+
+def gate_values(names, have, values):
+    """Returns the features of the gate; products that the dump does not have are multiplied."""
+    known = dict(zip(have, np.array(values).T))
+    columns = []
+    for name in names:
+        a, _, b = name.partition("_x_")
+        columns.append(known[name] if name in known else known[a] * known[b])
+    return np.array(columns).T
+
+
+def fit_gate(dump, w, answers):
+    rows = gate_rows(dump, w) + (answer_rows(answers) if answers else [])
+    have = dump["names"]["gate"]
+    names = declared_features("gate/mod.rs")
+    x = gate_values(names, have, [q["gate"] for _, _, q in rows])
+    # Products are far larger than their factors, so each is scaled to its spread.
+    middle, spread = x.mean(0), x.std(0) + 1e-9
+    x = (x - middle) / spread
     # Prompts that get nothing whatever the gate says do not train it.
     able = np.array([bool(q["shown"]) for _, _, q in rows])
     kinds = np.array([kind for _, kind, _ in rows])
@@ -224,7 +302,8 @@ def fit_gate(dump, w):
     fold = np.array([fold_of(q["query"]) for _, _, q in rows])
 
     def weights(among):
-        often = np.where(kinds == "everyday", EVERYDAY_WEIGHT, 1.0) * among * able
+        often = np.select([kinds == "everyday", kinds == "hard"], [EVERYDAY_WEIGHT, HARD_WEIGHT], 1.0)
+        often = often * among * able
         # Each set counts the same among those that could be answered.
         per = {name: max(1, (often * y * (sets == name)).sum()) for name in set(sets)}
         positive = np.array([1 / per[name] / len(per) for name in sets])
@@ -235,23 +314,25 @@ def fit_gate(dump, w):
 
         def loss(v):
             p = 1 / (1 + np.exp(-np.clip(x @ v[:-1] + v[-1], -30, 30)))
-            value = -(share * np.where(y, np.log(p + 1e-12), np.log(1 - p + 1e-12))).sum() + 1e-4 * (v[:-1] @ v[:-1])
+            value = -(share * np.where(y, np.log(p + 1e-12), np.log(1 - p + 1e-12))).sum() + GATE_L2 * (v[:-1] @ v[:-1])
             g = share * (p - y)
-            return value, np.append(x.T @ g + 2e-4 * v[:-1], g.sum())
+            return value, np.append(x.T @ g + 2 * GATE_L2 * v[:-1], g.sum())
 
         v = minimize(loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B").x
         z = np.where(able, x @ v[:-1] + v[-1], -99)
-        cuts = [np.quantile(z[among & (kinds == kind)], 1 - most) for kind, most in FALSE_MAX.items()]
+        cuts = [np.quantile(z[among & (kinds == kind)], 1 - most)
+                for kind, most in FALSE_MAX.items() if (among & (kinds == kind)).any()]
         return v, z, max(cuts)
 
     def report(title, z):
         print(f"{title}: share that gets something")
-        for kind in ("answerable", "foreign", "everyday"):
-            for name in dump["sets"]:
+        for kind in ("answerable", "foreign", "everyday", "hard"):
+            for name in sorted(set(sets[kinds == kind])):
                 at = (kinds == kind) & (sets == name)
                 print(f"    {kind:10} {name:12} {at.sum():5} {100 * (z[at] >= 0).mean():5.1f} %")
             at = kinds == kind
-            print(f"    {kind:10} {'all':12} {at.sum():5} {100 * (z[at] >= 0).mean():5.1f} %")
+            if at.any():
+                print(f"    {kind:10} {'all':12} {at.sum():5} {100 * (z[at] >= 0).mean():5.1f} %")
 
     everything = np.ones(len(rows), bool)
     v, z, cut = train(everything)
@@ -265,8 +346,13 @@ def fit_gate(dump, w):
     for false in (0.01, 0.02, 0.04, 0.05, 0.1, 0.2):
         at = np.quantile(z[~y], 1 - false)
         print(f"    {100 * false:4.0f} % of unrelated, {100 * (z[y] > at).mean():5.1f} % of answerable")
-    print(f"gate/mod.rs: BIAS {v[-1] - cut:.2f} (set by hand)")
-    return dict(zip(dump["names"]["gate"], v[:-1]))
+    for name in sorted(set(sets)):
+        _, part, at = train(sets != name)
+        out[sets == name] = (part - at)[sets == name]
+    report("gate, fitted to the other corpora", out)
+    raw = v[:-1] / spread
+    print(f"gate/mod.rs: BIAS {v[-1] - cut - raw @ middle:.2f} (set by hand)")
+    return dict(zip(names, raw))
 
 
 def main():
@@ -274,9 +360,14 @@ def main():
     parser.add_argument("dump", nargs="+")
     parser.add_argument("--l2", type=float, default=0.0002)
     parser.add_argument("--session-l2", type=float, default=0.001)
+    parser.add_argument("--answers", help="the questions and hits of `throughline-eval answers "
+                        "--features`, for the gate")
+    parser.add_argument("--gate-only", action="store_true",
+                        help="fit the gate to the weights of records in the sources")
     parser.add_argument("--without", default="", help="features to leave out, with commas between")
     parser.add_argument("--ablate", action="store_true",
                         help="also print what each group of features adds")
+    parser.add_argument("--only-ablate", action="store_true", help="print nothing else")
     parser.add_argument("--write", action="store_true",
                         help="replace the weights in the Rust sources")
     args = parser.parse_args()
@@ -287,11 +378,19 @@ def main():
         dump["names"] = part["names"]
         dump["sets"].update(part["sets"])
     names = dump["names"]["features"]
+    if args.gate_only:
+        gate = fit_gate(dump, declared_weights("score/features.rs", names), args.answers)
+        show_weights("gate/mod.rs", gate)
+        if args.write:
+            write_weights("gate/mod.rs", gate)
+        return
     bounds = {**BOUNDS, **{name: (0, 0) for name in args.without.split(",") if name}}
     lists = Lists(dump, "records")
     everything = np.ones(len(lists.sets), bool)
-    if args.ablate:
+    if args.ablate or args.only_ablate:
         ablate(dump, lists, names, args.l2)
+    if args.only_ablate:
+        return
     w = fit(lists, everything, names, bounds, args.l2)
     show("records, all in", measure(lists, lists.x @ w, everything))
     show("records, left out", measure(lists, left_out(lists, names, bounds, args.l2), everything))
@@ -306,7 +405,7 @@ def main():
     fitted = {"score/features.rs": dict(zip(names, w)),
               "score/sessions.rs": dict(zip(session_names, v))}
     if all("gate" in q for data in dump["sets"].values() for q in data["asked"]):
-        fitted["gate/mod.rs"] = fit_gate(dump, w)
+        fitted["gate/mod.rs"] = fit_gate(dump, w, args.answers)
     for path, weights in fitted.items():
         show_weights(path, weights)
         if args.write:

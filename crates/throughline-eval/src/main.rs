@@ -5,7 +5,8 @@
 //! real store, redactor and index included. [`report`] asks the questions of each folder and prints
 //! tables of the [`measures`]; [`prompts`] sends prompts through the function that hooks call. With
 //! `--stdio`, [`stdio`] answers an external harness line by line instead. [`layers`] replays the
-//! touches of real sessions through the memory layers.
+//! touches of real sessions through the memory layers. [`answers`] asks questions of a store that
+//! `throughline ingest` filled from real logs.
 
 #![warn(unreachable_pub, let_underscore_drop)]
 #![warn(
@@ -14,6 +15,7 @@
     clippy::await_holding_lock
 )]
 
+mod answers;
 mod corpus;
 mod layers;
 mod measures;
@@ -29,6 +31,7 @@ use clap::{Parser, Subcommand};
 use jiff::Timestamp;
 use store::Store;
 
+use crate::answers::AnswerOptions;
 use crate::corpus::EvalStore;
 
 /// Measure search and injection on corpora with known answers
@@ -71,13 +74,49 @@ enum EvalCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Ask questions of a store of real logs, and rank the records that answer them
+    Answers {
+        /// Questions with the ids of the records that answer them, one a line
+        #[arg(value_name = "QUESTIONS.jsonl")]
+        questions: PathBuf,
+
+        /// The home folder of the store, filled by `throughline ingest`
+        #[arg(long, value_name = "DIR", env = "THROUGHLINE_HOME")]
+        home: PathBuf,
+
+        /// List the questions whose answer is not among the first three hits
+        #[arg(long)]
+        misses: bool,
+
+        /// Write the features of all hits to this file, for tools/ranking
+        #[arg(long, value_name = "FILE")]
+        features: Option<PathBuf>,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
-    if let Some(EvalCommand::Layers { refs, json }) = &cli.command {
-        let report = layers::run(refs, *json)?;
-        return writeln!(stdout().lock(), "{report}").context("cannot print the report");
+    #[expect(clippy::disallowed_methods, reason = "a program reads the clock once")]
+    let now = cli.now.unwrap_or_else(Timestamp::now);
+    match &cli.command {
+        Some(EvalCommand::Layers { refs, json }) => {
+            let report = layers::run(refs, *json)?;
+            return writeln!(stdout().lock(), "{report}").context("cannot print the report");
+        }
+        Some(EvalCommand::Answers {
+            questions,
+            home,
+            misses,
+            features,
+        }) => {
+            let options = AnswerOptions {
+                lists_misses: *misses,
+                features: features.as_deref(),
+            };
+            let report = answers::run(&Store::open(home)?, questions, &options, now)?;
+            return write!(stdout().lock(), "{report}").context("cannot print the report");
+        }
+        None => {}
     }
     let home = cli.home.context("--home is missing")?;
     if Store::database_path(&home).exists() {
@@ -86,8 +125,6 @@ fn main() -> anyhow::Result<()> {
             home.display()
         );
     }
-    #[expect(clippy::disallowed_methods, reason = "a program reads the clock once")]
-    let now = cli.now.unwrap_or_else(Timestamp::now);
     if cli.stdio {
         let mut eval_store = EvalStore::open(&home)?;
         let mut input = BufReader::new(stdin().lock());

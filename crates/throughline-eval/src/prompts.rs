@@ -1,9 +1,9 @@
 //! Sends prompts through the function that hooks call, and tells what would be injected.
 
 use jiff::Timestamp;
-use memory::MemoryItem;
+use memory::{MemoryItem, RecordId};
 use recall::{
-    ItemDecision, PromptHits, PromptRequest, RecallAnswer, RecallConfig, RecallEnv,
+    ItemDecision, PromptHits, PromptRequest, RecallAnswer, RecallConfig, RecallEnv, RejectReason,
     find_prompt_hits,
 };
 use store::Store;
@@ -30,27 +30,51 @@ pub(crate) struct PromptReaction {
     pub(crate) shown: Vec<String>,
 }
 
-/// Sends a prompt from the workspace of a namespace. If the gate rejects everything, sends it again
-/// with an open gate, to see what was rejected.
+/// What a prompt to a store of real logs would get.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogPromptReaction {
+    pub(crate) injects: bool,
+    pub(crate) confidence: f64,
+    pub(crate) gate: recall::GateFeatures,
+    /// The records that are injected, or that would be if the gate were open.
+    pub(crate) shown: Vec<RecordId>,
+    /// The records that are not, and why.
+    pub(crate) rejected: Vec<(RecordId, RejectReason)>,
+}
+
+/// Sends a prompt from the workspace of a namespace.
 pub(crate) fn send_prompt(
     eval_store: &EvalStore,
     ns: &str,
     prompt: &str,
     now: Timestamp,
 ) -> anyhow::Result<PromptReaction> {
+    let workspace = Some(corpus::workspace_key(ns));
+    let reaction = send_log_prompt(&eval_store.store, workspace, prompt, now)?;
+    let corpus_id = |id: &RecordId| eval_store.corpus_id(*id).map(str::to_owned);
+    Ok(PromptReaction {
+        injects: reaction.injects,
+        confidence: reaction.confidence,
+        gate: reaction.gate,
+        shown: reaction.shown.iter().filter_map(corpus_id).collect(),
+    })
+}
+
+/// Sends a prompt from a workspace. If the gate rejects everything, sends it again with an open
+/// gate, to see what was rejected.
+pub(crate) fn send_log_prompt(
+    store: &Store,
+    workspace: Option<String>,
+    prompt: &str,
+    now: Timestamp,
+) -> anyhow::Result<LogPromptReaction> {
     let request = PromptRequest {
         prompt: prompt.to_owned(),
-        workspace: Some(corpus::workspace_key(ns)),
+        workspace,
         ..PromptRequest::default()
     };
     let mut found = None;
-    let default = recall_once(
-        eval_store,
-        &request,
-        &RecallConfig::default(),
-        now,
-        &mut found,
-    )?;
+    let default = recall_once(store, &request, &RecallConfig::default(), now, &mut found)?;
     if default.injects || found.is_none() {
         return Ok(default);
     }
@@ -58,26 +82,26 @@ pub(crate) fn send_prompt(
         gate: 0.0,
         ..RecallConfig::default()
     };
-    Ok(PromptReaction {
+    Ok(LogPromptReaction {
         injects: false,
-        ..recall_once(eval_store, &request, &open, now, &mut found)?
+        ..recall_once(store, &request, &open, now, &mut found)?
     })
 }
 
 /// Sends a prompt once. Hits that an earlier call found are taken from `known`.
 fn recall_once(
-    eval_store: &EvalStore,
+    store: &Store,
     request: &PromptRequest,
     config: &RecallConfig,
     now: Timestamp,
     known: &mut Option<PromptHits>,
-) -> anyhow::Result<PromptReaction> {
+) -> anyhow::Result<LogPromptReaction> {
     let env = RecallEnv {
         now,
         fence_word: "measure",
         changed_since: &|_, _| false,
     };
-    let mut reaction = PromptReaction::default();
+    let mut reaction = LogPromptReaction::default();
     let find = |store: &Store, asked: &PromptRequest, now: Timestamp| {
         let found = match known.take() {
             Some(found) => found,
@@ -87,16 +111,18 @@ fn recall_once(
         *known = Some(found.clone());
         Ok(found)
     };
-    let recalled = recall::recall(&eval_store.store, request, config, &env, find)?;
+    let recalled = recall::recall(store, request, config, &env, find)?;
     reaction.injects = matches!(recalled.answer, RecallAnswer::Inject(_));
     for considered in &recalled.considered {
-        if considered.decision == ItemDecision::Injected
-            && let MemoryItem::Record(id) = considered.item
-        {
-            reaction.confidence = reaction.confidence.max(considered.score);
-            reaction
-                .shown
-                .extend(eval_store.corpus_id(id).map(str::to_owned));
+        let MemoryItem::Record(id) = considered.item else {
+            continue;
+        };
+        match considered.decision {
+            ItemDecision::Injected => {
+                reaction.confidence = reaction.confidence.max(considered.score);
+                reaction.shown.push(id);
+            }
+            ItemDecision::Rejected(reason) => reaction.rejected.push((id, reason)),
         }
     }
     Ok(reaction)

@@ -169,3 +169,30 @@ fn fenced_memory_in_a_prompt_is_not_searched_for() {
         8123 9090 prometheus\n</throughline-memory>";
     assert_eq!(test.given("shop", prompt), "");
 }
+
+#[test]
+fn the_end_of_a_turn_answers_what_its_prompt_is_about() {
+    let test = Sessions::new();
+    test.session(
+        "cause",
+        "shop",
+        3,
+        &[
+            Said::User("The receipt printer prints every receipt twice since the update."),
+            Said::Agent("I am reading the print queue and its configuration to see where it goes."),
+            Said::Tool(
+                "Bash",
+                "command: rg -n 'receipt printer' src",
+                "src/printer.rs:12: // prints a receipt on the receipt printer, never twice",
+            ),
+            Said::Agent(
+                "The retry timer fired although the spooler had confirmed the job. It is reset \
+                 on confirmation now, and the regression test passes.",
+            ),
+        ],
+    );
+    let asked = "why did the receipt printer print twice?";
+    let ranked = search(&test.store, &RecallQuery::from(asked), now()).unwrap();
+    let first = &ranked.hits[0].text;
+    assert!(first.starts_with("The retry timer fired"), "{first}");
+}

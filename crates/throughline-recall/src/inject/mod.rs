@@ -10,6 +10,7 @@
 //! out later which of the shown items were used.
 
 mod chores;
+mod excerpt;
 pub(crate) mod filter;
 mod items;
 pub mod labels;

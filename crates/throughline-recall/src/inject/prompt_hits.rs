@@ -8,6 +8,7 @@ use memory::words::StemmedText;
 use memory::{RecordId, RecordKind, Trust};
 use store::{CandidateRow, Lookup, Query, Store};
 
+use super::excerpt::{EXCERPT_BYTES_MAX, best_excerpt};
 use super::request::PromptRequest;
 use super::rules::{self, PromptTopics};
 use crate::gate::GateFeatures;
@@ -20,8 +21,6 @@ use crate::search::{RankedHit, RankedHits, search};
 const HITS_MAX: usize = 12;
 /// Texts that are read. A prompt waits for them, and 32 are enough for the gate.
 const READ_MAX: usize = 32;
-/// A text no longer than this is shown whole, a longer one as a snippet.
-const WHOLE_BYTES_MAX: usize = 600;
 /// Bare questions among the hits. They are never shown, only listed in the explanation.
 const QUESTIONS_MAX: usize = 3;
 /// Reports of the same problem whose causes are looked for, and the best hits among which such a
@@ -88,7 +87,7 @@ pub fn find_prompt_hits(
         } else {
             Vec::new()
         };
-        let mut hits = best_hits(ranked, &topics);
+        let mut hits = best_hits(ranked, &topics, &words);
         for rule in rules {
             match hits.iter_mut().find(|hit| hit.hit.id == rule.hit.id) {
                 Some(known) => known.governs_prompt = true,
@@ -103,8 +102,8 @@ pub fn find_prompt_hits(
     Ok(all)
 }
 
-/// Returns the best hits, with long texts replaced by their snippets.
-fn best_hits(ranked: RankedHits, topics: &PromptTopics) -> Vec<RankedHit> {
+/// Returns the best hits, with long texts replaced by excerpts.
+fn best_hits(ranked: RankedHits, topics: &PromptTopics, words: &StemmedText) -> Vec<RankedHit> {
     let mut questions = 0;
     let hits = ranked.hits.into_iter().filter(|hit| {
         let is_question =
@@ -116,8 +115,8 @@ fn best_hits(ranked: RankedHits, topics: &PromptTopics) -> Vec<RankedHit> {
         .map(|mut hit| {
             hit.governs_prompt = rules::is_rule(hit.hit.kind, hit.trust, &hit.text)
                 && topics.are_governed_by(&hit.text);
-            if hit.text.len() > WHOLE_BYTES_MAX {
-                hit.text.clone_from(&hit.hit.snippet.text);
+            if hit.text.len() > EXCERPT_BYTES_MAX {
+                hit.text = best_excerpt(&hit.text, words);
             }
             hit
         })

@@ -6,7 +6,7 @@
 //! - the user's words are shown as they are;
 //! - an agent's words are shown without the sentences that direct the reader;
 //! - an agent's words after it had read the web or a foreign server are shown only to a question,
-//!   and without the lines that it copied from there;
+//!   and without the sentences that it copied from there;
 //! - tool output is shown only to a question, and only its lines of data.
 
 use std::collections::HashSet;
@@ -85,7 +85,7 @@ pub(super) fn screen_text(
         return Ok(Err(RejectReason::ToolOutput));
     }
     let stated = directives::strip_directives(&hit.text, prompt.text);
-    let own = drop_copied_lines(&stated, &results);
+    let own = drop_copied_sentences(&stated, &results);
     let share = own.len() as f64 / hit.text.trim().len().max(1) as f64;
     let is_enough = prompt.is_question || share >= STATED_SHARE;
     if own.trim().is_empty() || !is_enough {
@@ -131,12 +131,16 @@ fn results_before(store: &Store, hit: &RankedHit) -> store::Result<Vec<Candidate
     })
 }
 
-/// Returns the lines of a text without those that share a run of words with a tool result.
-fn drop_copied_lines(text: &str, results: &[CandidateRow]) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    let shingles: Vec<Vec<u64>> = lines.iter().map(|line| shingles(line)).collect();
+/// Returns a text without the sentences that share a run of words with a tool result.
+fn drop_copied_sentences(text: &str, results: &[CandidateRow]) -> String {
+    let sentences = text.lines().flat_map(|line| {
+        let sentences = utterance::sentences(line).enumerate();
+        sentences.map(|(at, sentence)| (at == 0, sentence, shingles(sentence)))
+    });
+    let sentences: Vec<(bool, &str, Vec<u64>)> = sentences.collect();
     // The text is short and the results are long, so only the text's shingles are kept in memory.
-    let wanted: HashSet<u64> = shingles.iter().flatten().copied().collect();
+    let wanted = sentences.iter().flat_map(|(_, _, shingles)| shingles);
+    let wanted: HashSet<u64> = wanted.copied().collect();
     let mut copied: HashSet<u64> = HashSet::new();
     for result in results.iter().filter(|_| !wanted.is_empty()) {
         let read = &result.text[..result.text.floor_char_boundary(RESULT_BYTES_MAX)];
@@ -146,14 +150,17 @@ fn drop_copied_lines(text: &str, results: &[CandidateRow]) -> String {
             }
         });
     }
-    let is_own = |shingles: &[u64]| !shingles.iter().any(|hash| copied.contains(hash));
-    let own: Vec<&str> = lines
-        .into_iter()
-        .zip(&shingles)
-        .filter(|(_, shingles)| is_own(shingles))
-        .map(|(line, _)| line)
-        .collect();
-    own.join("\n")
+    let mut own = String::new();
+    for (opens_line, sentence, shingles) in &sentences {
+        if shingles.iter().any(|hash| copied.contains(hash)) {
+            continue;
+        }
+        if !own.is_empty() {
+            own.push(if *opens_line { '\n' } else { ' ' });
+        }
+        own += sentence.trim();
+    }
+    own
 }
 
 fn shingles(text: &str) -> Vec<u64> {
@@ -162,8 +169,9 @@ fn shingles(text: &str) -> Vec<u64> {
     all
 }
 
-/// Calls `visit` with the hash of each run of [`SHINGLE_WORDS`] words, in lower case. A letter of a
-/// script without spaces is a word by itself.
+/// Calls `visit` with the hash of each run of [`SHINGLE_WORDS`] words, in lower case and without
+/// punctuation. A path is one word, so naming a file copies nothing. A letter of a script without
+/// spaces is a word by itself.
 fn for_each_shingle(text: &str, mut visit: impl FnMut(u64)) {
     let mut words: [u64; SHINGLE_WORDS] = [0; SHINGLE_WORDS];
     let mut count = 0;
@@ -180,13 +188,13 @@ fn for_each_shingle(text: &str, mut visit: impl FnMut(u64)) {
         let is_unspaced = matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}');
         if c.is_alphanumeric() && !is_unspaced {
             word = Some(mix(word.unwrap_or(HASH_START), u64::from(c)));
-            continue;
-        }
-        if let Some(word) = word.take() {
-            end_word(word);
-        }
-        if is_unspaced {
-            end_word(mix(HASH_START, u64::from(c)));
+        } else if is_unspaced || c.is_whitespace() {
+            if let Some(word) = word.take() {
+                end_word(word);
+            }
+            if is_unspaced {
+                end_word(mix(HASH_START, u64::from(c)));
+            }
         }
     }
     if let Some(word) = word {

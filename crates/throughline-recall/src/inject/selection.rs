@@ -17,8 +17,9 @@ use crate::search::RankedHit;
 /// A hit this many points behind the best one scores nothing. One point is the weight of a strong
 /// feature; four are what separates a statement from an echo.
 const SCORE_GAP_MAX: f64 = 4.0;
-/// A hit is shown only with this share of the best hit's score: half of [`SCORE_GAP_MAX`].
-const SCORE_SHARE_MIN: f64 = 0.5;
+/// A hit is shown only with this share of the best hit's score: at most three quarters of
+/// [`SCORE_GAP_MAX`] behind it.
+const SCORE_SHARE_MIN: f64 = 0.25;
 /// The score of a rule that governs the prompt, above the default gate, whatever its rank.
 const RULE_SCORE: f64 = 0.6;
 /// How much of a text the explanation shows, in characters.

@@ -71,6 +71,29 @@ const ADVICE_PHRASES: &[&[&str]] = &[
     &["what", "kind"],
     &["what", "features"],
 ];
+/// Phrases by which people ask for the cause of a problem.
+const CAUSE_PHRASES: &[&[&str]] = &[
+    &["what", "broke"],
+    &["what", "caused"],
+    &["what", "causes"],
+    &["what", "went", "wrong"],
+    &["what", "was", "wrong"],
+    &["what", "s", "wrong"],
+    &["what", "is", "wrong"],
+    &["root", "cause"],
+    &["the", "cause", "of"],
+    &["the", "reason"],
+    &["how", "come"],
+];
+/// Phrases by which people ask for a place in the code or the documents.
+const PLACE_PHRASES: &[&[&str]] = &[
+    &["which", "file"],
+    &["which", "folder"],
+    &["which", "directory"],
+    &["which", "module"],
+    &["what", "file"],
+    &["in", "which"],
+];
 /// Words that describe the form of an overview instead of its topic; sorted.
 const PHRASING_WORDS: &[&str] = &[
     "across", "aspect", "aspects", "bring", "brought", "chat", "chats", "comprehensive",
@@ -129,6 +152,12 @@ pub(crate) struct ParsedQuestion {
     pub(crate) asks_for_advice: bool,
     /// The text is a question, not a list of keywords.
     pub(crate) is_question: bool,
+    /// The text contains a question, with or without its question mark.
+    pub(crate) asks: bool,
+    /// The text asks why something happened.
+    pub(crate) asks_for_cause: bool,
+    /// The text asks where something is.
+    pub(crate) asks_for_place: bool,
 }
 
 /// A term to look up.
@@ -261,7 +290,12 @@ impl ParsedQuestion {
         }
         keep_longest_terms(&mut terms);
         let asks_for_advice = !asks_for_overview && contains_any_phrase(&all, ADVICE_PHRASES);
+        let head = &text[..text.floor_char_boundary(QUESTION_BYTES_MAX)];
+        let opens_with = |word: &str| all.first().is_some_and(|first| first == word);
         Self {
+            asks: utterance::has_question(head),
+            asks_for_cause: opens_with("why") || contains_any_phrase(&all, CAUSE_PHRASES),
+            asks_for_place: opens_with("where") || contains_any_phrase(&all, PLACE_PHRASES),
             is_question: asks_for_overview || asks_for_advice || text.trim_end().ends_with('?'),
             asks_for_advice,
             asks_for_overview,

@@ -2,9 +2,10 @@
 //!
 //! [`term_lookup`] finds the rows of each term in the index, [`neighbours`] lets short records
 //! share the terms of the records beside them, [`windows`] scores runs of consecutive records,
-//! [`turns`] finds the other records of a turn. The scores only decide which texts are worth
-//! reading; [`crate::score`] ranks those.
+//! [`turns`] finds the other records of a turn, [`exchanges`] pairs prompts with the ends of their
+//! turns. The scores only decide which texts are worth reading; [`crate::score`] ranks those.
 
+pub(crate) mod exchanges;
 pub(crate) mod neighbours;
 mod term_lookup;
 pub(crate) mod turns;

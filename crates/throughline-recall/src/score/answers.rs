@@ -76,7 +76,7 @@ pub(crate) fn promote_answers(
     let top = records.iter().take(HITS_MAX);
     let statements = top.filter(|record| is_statement(record));
     let best_statement = statements.map(|record| record.score).reduce(f64::max);
-    demote_announcements(records, best_statement);
+    demote_announcements(records);
     let may_add_answers = may_add_answers(query, question);
     let is_question = utterance::has_question(text);
     let reports_problem = utterance::reports_problem(text);
@@ -133,9 +133,24 @@ fn is_statement(record: &ScoredRecord) -> bool {
     }
 }
 
-/// Moves thoughts, announcements and echoes behind the best statement.
-fn demote_announcements(records: &mut [ScoredRecord], best_statement: Option<f64>) {
-    let Some(best) = best_statement else { return };
+/// Moves thoughts, announcements and echoes behind the best statement of a person and behind the
+/// best of anything else.
+fn demote_announcements(records: &mut [ScoredRecord]) {
+    let best = |is_person: bool| {
+        let top = records
+            .iter()
+            .take(HITS_MAX)
+            .filter(|hit| is_statement(hit));
+        let said = top.filter(|hit| (hit.row.kind == RecordKind::Prompt) == is_person);
+        said.map(|record| record.score).reduce(f64::max)
+    };
+    let Some(best) = [best(true), best(false)]
+        .into_iter()
+        .flatten()
+        .reduce(f64::min)
+    else {
+        return;
+    };
     let target = best + ANNOUNCEMENT_PENALTY;
     for record in records.iter_mut().take(HITS_MAX) {
         let kind = record.row.kind;

@@ -8,15 +8,23 @@ use memory::RecordKind;
 use super::bm25::K1;
 use super::model::linear_model;
 use super::{ScoreContext, ScorePart, ScoredRecord};
-use crate::query::ParsedQuestion;
 use crate::query::preferences::PreferenceCues;
+use crate::query::{ParsedQuestion, utterance};
 use crate::retrieve::TermSet;
+use crate::retrieve::exchanges::ExchangeRole;
 
 /// Logarithms of sizes in bytes are divided by this: e¹⁰ bytes are 22 kB, so that the feature lies
 /// between 0 and 1 for nearly all records.
 pub(crate) const LOG_BYTES_SCALE: f64 = 10.0;
 /// The similarity below which one term does not stand for another in the `similar` features.
 pub(crate) const SIMILARITY_MIN: f64 = 0.45;
+
+/// How far into a text the cues of an answer are looked for.
+const CUE_BYTES: usize = 1500;
+/// Words by which a text names the cause of a problem.
+const CAUSE_WORDS: &[&str] = &[
+    "because", "bug", "cause", "caused", "causes", "culprit", "due", "issue", "reason", "wrong",
+];
 
 /// The signals of a record that depend on the other records that were read.
 #[derive(Debug)]
@@ -84,6 +92,18 @@ linear_model! {
         };
         let is_opening = record.records_before == 0;
         let is_later = record.records_before > 1 && !has_speaker;
+        // What answers a question in a log of tool calls is mostly the end of an agent's turn.
+        let asks_log = f64::from(query.asks && !has_speaker) * (1.0 - chat);
+        let is_announcement =
+            query.asks && is_model && utterance::is_announcement(&record.row.text);
+        let exchange = if is_model && !is_announcement {
+            record.exchange
+        } else {
+            ExchangeRole::default()
+        };
+        let is_output =
+            matches!(kind, RecordKind::ToolResult | RecordKind::Error | RecordKind::Artifact);
+        let head = &record.row.text[..record.row.text.floor_char_boundary(CUE_BYTES)];
     }
 
     /// BM25 of the best passage, 1 for the best record.
@@ -164,6 +184,23 @@ linear_model! {
     later = f64::from(is_later) => 0.74;
     later_for_overview = later * f64::from(query.asks_for_overview) => -0.91;
 
+    /// The record is the last text of an agent's turn.
+    concludes = asks_log * f64::from(exchange.concludes) => 1.32;
+    /// The share that the prompt of the turn holds.
+    asked = asks_log * share(exchange.asked) => 2.45;
+    concludes_asked = concludes * share(exchange.asked) => 1.52;
+    /// The share that the prompt and the last text of its turn hold together.
+    exchange_coverage = concludes * share(exchange.asked | matched) => 3.10;
+    concludes_length = concludes * length => 0.32;
+    call_for_question = asks_log * f64::from(is_tool && !is_output) => -2.07;
+    output_for_question = asks_log * f64::from(is_output) => -1.50;
+    prompt_for_question = asks_log * f64::from(is_prompt) => -0.56;
+    announcement = asks_log * f64::from(is_announcement) => -0.41;
+    cause_for_why =
+        asks_log * f64::from(is_model && query.asks_for_cause && names_cause(head)) => 0.50;
+    place_for_where =
+        asks_log * f64::from(is_model && query.asks_for_place && names_file(head)) => 0.49;
+
     // Squares let a strong feature count less and less; the other products let people count
     // otherwise than models, and people who talk to each other otherwise than to a model.
     lexical_x_lexical = lexical * lexical => 0.33;
@@ -194,6 +231,27 @@ linear_model! {
     nearby_cosine_x_named = nearby_cosine * named => 0.22;
     question_x_named = question * named => -0.97;
     cosine_passage_x_standing = cosine_passage * standing => 1.14;
+}
+
+fn names_cause(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphabetic());
+    words.any(|word| {
+        CAUSE_WORDS
+            .iter()
+            .any(|cause| word.eq_ignore_ascii_case(cause))
+    })
+}
+
+/// Returns whether a text names a file or a folder: a word with a slash, or with a dot inside.
+fn names_file(text: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    text.split(|c: char| !is_part(c) && !matches!(c, '/' | '.'))
+        .any(|word| {
+            word.split(['/', '.'])
+                .filter(|part| part.len() > 1 && part.chars().all(is_part))
+                .count()
+                > 1
+        })
 }
 
 impl RecordFeatures {

@@ -25,6 +25,7 @@ use self::bm25::{bm25, length_penalty};
 use self::features::{PeerSignals, RecordFeatures, SIMILARITY_MIN};
 use self::passages::TextMatch;
 use crate::query::{ParsedQuestion, utterance};
+use crate::retrieve::exchanges::ExchangeRole;
 use crate::retrieve::neighbours::{NEIGHBOUR_DISTANCE_MAX, uses_neighbours};
 use crate::retrieve::turns::RowPosition;
 use crate::retrieve::{Candidate, CandidateSet, TermSet};
@@ -78,6 +79,8 @@ pub(crate) struct ScoredRecord {
     pub(crate) lexical: f64,
     /// Records right before this one in its session, counted up to two.
     pub(crate) records_before: usize,
+    /// Unknown unless the query asks something.
+    pub(crate) exchange: ExchangeRole,
     /// Parts of the score besides the features.
     pub(crate) adjustments: Vec<ScorePart>,
     /// The confidence of the search, between 0 and 1, if this were its best hit.
@@ -105,6 +108,7 @@ impl ScoredRecord {
             score: 0.0,
             lexical: 0.0,
             records_before,
+            exchange: ExchangeRole::default(),
             adjustments: Vec::new(),
             confidence: 0.0,
             answer_confidence: None,

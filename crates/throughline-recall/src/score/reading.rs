@@ -9,6 +9,7 @@ use super::ScoredRecord;
 use super::passages::PassageReader;
 use crate::query::preferences::PreferenceCues;
 use crate::query::{ParsedQuestion, RecallQuery, folded_words};
+use crate::retrieve::exchanges::{ExchangeRole, exchange_roles, missing_conclusions};
 use crate::retrieve::{Candidate, CandidateSet, TermSet, term_indices};
 
 /// Candidates whose texts are read.
@@ -38,32 +39,43 @@ pub(crate) fn read_candidates(
     let best: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
     let prompts = candidates.preference_prompts.iter();
     order.extend(prompts.filter(|prompt| !best.contains(&prompt.row)));
+    let conclusions = if question.asks && !query.typing {
+        missing_conclusions(lookup, &candidates.rows, &order)?
+    } else {
+        Vec::new()
+    };
+    order.extend(&conclusions);
     // Consecutive rows share compressed blocks: read in order, each block is opened once.
     order.sort_unstable_by_key(|candidate| candidate.row);
     let numbers: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
     let rows = lookup.candidate_rows(&numbers)?;
     let records_before = count_records_before(lookup, &order)?;
-    let mut order = order.into_iter().zip(records_before);
+    let roles = if question.asks && !query.typing {
+        exchange_roles(lookup, &candidates.rows, &order)?
+    } else {
+        vec![ExchangeRole::default(); order.len()]
+    };
+    let mut order = order.into_iter().zip(records_before).zip(roles);
     let mut records = Vec::with_capacity(rows.len());
     for row in rows {
-        let Some((candidate, records_before)) = order.find(|(known, _)| known.row == row.row)
-        else {
+        let found = order.find(|((known, _), _)| known.row == row.row);
+        let Some(((candidate, records_before), exchange)) = found else {
             break;
         };
         let is_excluded = query.exclude_session.as_ref() == Some(&row.session)
             || (row.digest_only && !query.query.accepts_digests())
-            || (!candidate.matches_any() && !PreferenceCues::detect(&row.text).any());
+            || (!candidate.matches_any()
+                && exchange.asked == 0
+                && !PreferenceCues::detect(&row.text).any());
         let holds = |phrase: &Vec<String>| contains_phrase(&row.text, phrase);
         if is_excluded || !question.required_phrases.iter().all(holds) {
             continue;
         }
         let text_match = reader.match_text(&row.text);
-        records.push(ScoredRecord::new(
-            candidate.clone(),
-            row,
-            text_match,
-            records_before,
-        ));
+        records.push(ScoredRecord {
+            exchange,
+            ..ScoredRecord::new(candidate.clone(), row, text_match, records_before)
+        });
     }
     Ok(records)
 }
