@@ -6,12 +6,13 @@ use memory::RecordKind;
 use store::{Lookup, Result, RowAttributes};
 
 use super::ScoredRecord;
+use super::estimate::choose_candidates;
 use super::passages::PassageReader;
 use crate::query::preferences::PreferenceCues;
 use crate::query::{ParsedQuestion, RecallQuery, folded_words};
 use crate::retrieve::{Candidate, CandidateSet, TermSet, term_indices};
 
-/// Candidates whose texts are read.
+/// Candidates whose texts may be read.
 const READ_MAX: usize = 200;
 /// The same while a query is being typed, when each key waits for its results.
 const TYPING_READ_MAX: usize = 40;
@@ -40,10 +41,15 @@ pub(crate) fn read_candidates(
     order.extend(prompts.filter(|prompt| !best.contains(&prompt.row)));
     // Consecutive rows share compressed blocks: read in order, each block is opened once.
     order.sort_unstable_by_key(|candidate| candidate.row);
-    let numbers: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
-    let rows = lookup.candidate_rows(&numbers)?;
     let records_before = count_records_before(lookup, &order)?;
-    let mut order = order.into_iter().zip(records_before);
+    let mut order: Vec<_> = order.into_iter().zip(records_before).collect();
+    // A session is ranked by many of its records, not only by those that rank high themselves.
+    if !query.rank_sessions {
+        order = choose_candidates(question, candidates, order, query.query.limit);
+    }
+    let numbers: Vec<i64> = order.iter().map(|(candidate, _)| candidate.row).collect();
+    let rows = lookup.candidate_rows(&numbers)?;
+    let mut order = order.into_iter();
     let mut records = Vec::with_capacity(rows.len());
     for row in rows {
         let Some((candidate, records_before)) = order.find(|(known, _)| known.row == row.row)
