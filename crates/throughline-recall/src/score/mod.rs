@@ -1,13 +1,15 @@
 //! Ranks the candidates whose texts were read.
 //!
-//! [`reading`] reads the texts and [`passages`] matches each with the query; [`embedding`] compares
-//! words that differ and mean the same. [`features`] turns the matches into a score by a linear
-//! model ([`model`]) that `tools/ranking/fit.py` fits; [`mod@bm25`] is the lexical score in it.
-//! [`answers`] then moves answers in front of questions, and [`sessions`] ranks sessions.
+//! [`estimate`] chooses which candidates to read, [`reading`] reads their texts, and [`passages`]
+//! matches each with the query; [`embedding`] compares words that differ and mean the same.
+//! [`features`] turns the matches into a score by a linear model ([`model`]) that
+//! `tools/ranking/fit.py` fits; [`mod@bm25`] is the lexical score in it. [`answers`] then moves
+//! answers in front of questions, and [`sessions`] ranks sessions.
 
 pub(crate) mod answers;
 pub(crate) mod bm25;
 pub mod embedding;
+pub(crate) mod estimate;
 pub(crate) mod features;
 pub(crate) mod model;
 pub(crate) mod passages;

@@ -14,7 +14,7 @@ const PASSAGE_BYTES: usize = 300;
 /// Sentences shorter than this are joined with the next.
 const SENTENCE_BYTES: usize = 100;
 /// Of a longer text, only the head and the tail are read.
-const READ_BYTES_MAX: usize = 12 << 10;
+pub(crate) const READ_BYTES_MAX: usize = 12 << 10;
 /// Terms at most this many words apart count as adjacent.
 const ADJACENT_WORDS_MAX: u32 = 3;
 /// Words whose cosine is lower are unrelated. The features have a threshold of their own,

@@ -6,13 +6,14 @@ use memory::RecordKind;
 use store::{Lookup, Result, RowAttributes};
 
 use super::ScoredRecord;
+use super::estimate::{PlacedCandidate, choose_candidates};
 use super::passages::PassageReader;
 use crate::query::preferences::PreferenceCues;
 use crate::query::{ParsedQuestion, RecallQuery, folded_words};
 use crate::retrieve::exchanges::{ExchangeRole, exchange_roles, missing_conclusions};
 use crate::retrieve::{Candidate, CandidateSet, TermSet, term_indices};
 
-/// Candidates whose texts are read.
+/// Candidates whose texts may be read.
 const READ_MAX: usize = 200;
 /// The same while a query is being typed, when each key waits for its results.
 const TYPING_READ_MAX: usize = 40;
@@ -47,21 +48,38 @@ pub(crate) fn read_candidates(
     order.extend(&conclusions);
     // Consecutive rows share compressed blocks: read in order, each block is opened once.
     order.sort_unstable_by_key(|candidate| candidate.row);
-    let numbers: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
-    let rows = lookup.candidate_rows(&numbers)?;
     let records_before = count_records_before(lookup, &order)?;
     let roles = if question.asks && !query.typing {
         exchange_roles(lookup, &candidates.rows, &order)?
     } else {
         vec![ExchangeRole::default(); order.len()]
     };
-    let mut order = order.into_iter().zip(records_before).zip(roles);
+    let places = order.into_iter().zip(records_before).zip(roles);
+    let mut order: Vec<_> = places
+        .map(|((candidate, records_before), exchange)| PlacedCandidate {
+            candidate,
+            records_before,
+            exchange,
+        })
+        .collect();
+    // A session is ranked by many of its records, not only by those that rank high themselves.
+    if !query.rank_sessions {
+        order = choose_candidates(question, candidates, order, query.query.limit);
+    }
+    let numbers: Vec<i64> = order.iter().map(|placed| placed.candidate.row).collect();
+    let rows = lookup.candidate_rows(&numbers)?;
+    let mut order = order.into_iter();
     let mut records = Vec::with_capacity(rows.len());
     for row in rows {
-        let found = order.find(|((known, _), _)| known.row == row.row);
-        let Some(((candidate, records_before), exchange)) = found else {
+        let found = order.find(|placed| placed.candidate.row == row.row);
+        let Some(placed) = found else {
             break;
         };
+        let PlacedCandidate {
+            candidate,
+            records_before,
+            exchange,
+        } = placed;
         let is_excluded = query.exclude_session.as_ref() == Some(&row.session)
             || (row.digest_only && !query.query.accepts_digests())
             || (!candidate.matches_any()

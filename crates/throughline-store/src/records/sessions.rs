@@ -103,6 +103,12 @@ impl Store {
             limit: usize::MAX,
             ..filter.clone()
         };
+        if all.selects_by_kind_alone() {
+            return self.read(|connection| {
+                let mut statement = connection.prepare_cached(COUNT_LISTED)?;
+                Ok(statement.query_row([all.all_kinds], |row| row.get(0))?)
+            });
+        }
         let sql = format!("SELECT count(*) FROM ({SELECTED_IDS})");
         self.read(|connection| {
             let values = all.values();
@@ -254,9 +260,26 @@ const SELECTED_IDS: &str = "
       AND (coalesce(s.ended, s.started, 0) < :active OR s.name > :after)
     ORDER BY coalesce(s.ended, s.started, 0) DESC, s.name LIMIT :limit";
 
+/// How many sessions [`SELECTED_IDS`] selects without a filter; `?1` includes subagents. This takes
+/// a fifth of the time: the marks of the few archived sessions are looked up, not those of all.
+const COUNT_LISTED: &str = "
+    SELECT (SELECT count(*) FROM sessions WHERE records > 0 AND (?1 OR kind <> 'subagent'))
+        - (SELECT count(*) FROM session_marks m JOIN sessions s ON s.id = m.session
+           WHERE m.archived AND s.records > 0 AND (?1 OR s.kind <> 'subagent'))";
+
 type NamedValues = [(&'static str, Value); 16];
 
 impl SessionFilter {
+    /// Says whether the filter selects all sessions, with or without subagents.
+    fn selects_by_kind_alone(&self) -> bool {
+        let selects_text =
+            self.workspace.is_some() || self.branch.is_some() || self.title.is_some();
+        let selects_time = self.since.is_some() || self.until.is_some() || self.after.is_some();
+        let selects_type = self.flavor.is_some() || self.kind.is_some() || self.outcome.is_some();
+        let selects_state = self.gone || !self.marks.is_empty();
+        !(selects_text || selects_time || selects_type || selects_state)
+    }
+
     /// The values of [`SELECTED_IDS`].
     fn values(&self) -> NamedValues {
         let millis = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
@@ -574,6 +597,45 @@ mod tests {
         let by_prefix = plan(&prefix_sql());
         assert!(by_prefix.contains("sessions_by_native_id"), "{by_prefix}");
         assert!(!by_prefix.contains("SCAN sessions"), "{by_prefix}");
+    }
+
+    #[test]
+    fn the_short_count_equals_the_list() {
+        let dir = tempfile::tempdir().unwrap();
+        let connection =
+            crate::open::connection::open_writer(&dir.path().join("t.db"), None).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO sessions (id, name, flavor, kind, records, started) VALUES
+                    (1, 'claude:a', 'claude', 'main', 3, 10),
+                    (2, 'claude:b', 'claude', 'subagent', 2, 20),
+                    (3, 'codex:c', 'codex', 'main', 0, 30),
+                    (4, 'codex:d', 'codex', 'main', 1, 40),
+                    (5, 'codex:e', 'codex', 'subagent', 1, 50),
+                    (6, 'codex:f', 'codex', 'headless', 1, 60);
+                 INSERT INTO session_marks (session, starred, archived, tags) VALUES
+                    (1, 1, 0, '[]'), (3, 0, 1, '[]'), (4, 0, 1, '[]'), (5, 0, 1, '[]');",
+            )
+            .unwrap();
+        for (all_kinds, expected) in [(false, 2), (true, 3)] {
+            let filter = SessionFilter {
+                all_kinds,
+                limit: usize::MAX,
+                ..SessionFilter::default()
+            };
+            assert!(filter.selects_by_kind_alone());
+            let listed: u64 = connection
+                .query_row(
+                    &format!("SELECT count(*) FROM ({SELECTED_IDS})"),
+                    named(&filter.values()).as_slice(),
+                    |row| row.get(0),
+                )
+                .unwrap();
+            let counted: u64 = connection
+                .query_row(COUNT_LISTED, [all_kinds], |row| row.get(0))
+                .unwrap();
+            assert_eq!((listed, counted), (expected, expected), "{all_kinds}");
+        }
     }
 
     /// Session start reads one page of sessions; it must not add up the usage of all of them.
