@@ -62,7 +62,7 @@ pub(crate) fn choose_candidates<'a>(
         let text_match = estimate_match(question, &candidates.idf, candidate);
         let row = unread_row(candidate);
         ScoredRecord {
-            exchange: placed.exchange.clone(),
+            exchange: placed.exchange,
             ..ScoredRecord::new(candidate.clone(), row, text_match, placed.records_before)
         }
     };
