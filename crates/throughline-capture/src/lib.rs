@@ -48,7 +48,7 @@ pub use adapter::{
     Source, SourceFormat,
 };
 pub use discovery::{Discovery, Root, SourceError, discover};
-pub use scope::CaptureScope;
+pub use scope::{CaptureScope, FilePatterns};
 pub use sources::Sources;
 pub use sweep::{
     SweepControl, SweepProgress, SweepReport, dry_run, store_hook_turn, sweep, sweep_discovered,

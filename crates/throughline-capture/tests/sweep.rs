@@ -123,6 +123,7 @@ fn no_planted_secret_is_in_any_byte() {
         sessions: 14,
         secret_rate: 0.5,
         seed: 3,
+        lines: Some(60),
         ..Options::default()
     };
     let machine = Machine::with_corpus(&options);
@@ -263,6 +264,7 @@ fn read_in_pieces(cuts: &[(usize, usize)], seed: u64) -> (String, String) {
     let options = Options {
         sessions: 3,
         seed,
+        lines: Some(24),
         ..Options::default()
     };
     let whole = Machine::with_corpus(&options);

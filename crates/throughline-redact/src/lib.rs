@@ -4,7 +4,7 @@
 //!
 //! 1. [`scan::view`] undoes escapes, entities and colour codes, so that JSON inside JSON reads like
 //!    plain text. It remembers where every byte came from.
-//! 2. [`scan`] runs one automaton over the literals of all detectors and calls the detector that a
+//! 2. [`scan`] searches once for the literals of all detectors and calls the detector that a
 //!    literal belongs to. [`scan::progress`] keeps the cost linear in the length of the text.
 //! 3. The detectors decide whether a secret stands there:
 //!    - [`mod@format`] knows tokens that are secret by themselves (`ghp_…`). Each of its rules

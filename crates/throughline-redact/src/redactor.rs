@@ -80,7 +80,7 @@ impl Redactor {
         CleanString { text, sensitive }
     }
 
-    /// Cleans a text line by line: most lines of a log hold no secret and cost one automaton pass.
+    /// Cleans a text line by line: most lines of a log hold no secret and cost one pass.
     /// `others` are sessions whose secrets the text may hold too.
     pub fn clean_lines(
         &self,

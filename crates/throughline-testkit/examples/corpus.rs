@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! cargo run --release -p throughline-testkit --example corpus -- --sessions 1000 --out DIR
-//!     [--seed 1] [--agents claude,codex,grok] [--secrets 0.01]
+//!     [--seed 1] [--agents claude,codex,grok] [--secrets 0.01] [--prompts-per-secret 10]
+//!     [--lines 50000]
 //! ```
 #![expect(clippy::print_stdout, reason = "what was made is the output")]
 
@@ -31,6 +32,10 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<(Options, PathBuf), S
             "--sessions" => options.sessions = value.parse().map_err(|_| wrong())?,
             "--seed" => options.seed = value.parse().map_err(|_| wrong())?,
             "--secrets" => options.secret_rate = value.parse().map_err(|_| wrong())?,
+            "--prompts-per-secret" => {
+                options.prompts_per_secret = value.parse().map_err(|_| wrong())?;
+            }
+            "--lines" => options.lines = Some(value.parse().map_err(|_| wrong())?),
             "--agents" => {
                 let agents: Option<_> = value.split(',').map(Agent::from_name).collect();
                 options.agents = agents.ok_or_else(wrong)?;

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use crate::process;
+
 /// How far the lines are parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
@@ -29,6 +31,8 @@ pub struct Floor {
     /// Lines that are not what the depth asks for.
     pub odd: u64,
     pub elapsed: Duration,
+    /// The processor time, where the system tells.
+    pub cpu: Option<Duration>,
 }
 
 impl Floor {
@@ -39,7 +43,7 @@ impl Floor {
 
 /// Reads every file below a directory and parses each line.
 pub fn read_and_parse(directory: &Path, depth: Depth) -> io::Result<Floor> {
-    let start = Instant::now();
+    let (start, cpu) = (Instant::now(), thread_cpu());
     let mut floor = Floor::default();
     let mut open = vec![directory.to_owned()];
     while let Some(path) = open.pop() {
@@ -52,6 +56,7 @@ pub fn read_and_parse(directory: &Path, depth: Depth) -> io::Result<Floor> {
         }
     }
     floor.elapsed = start.elapsed();
+    floor.cpu = cpu.zip(thread_cpu()).map(|(before, after)| after - before);
     Ok(floor)
 }
 
@@ -92,11 +97,14 @@ struct Envelope<'a> {
 /// Returns the most memory this process has held, where the system tells.
 pub fn peak_rss_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kilobytes * 1024)
+    process::status_bytes(&status, "VmHWM:")
+}
+
+/// Returns the processor time of this thread, where the system tells.
+fn thread_cpu() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds = stat.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
 }
 
 #[cfg(test)]

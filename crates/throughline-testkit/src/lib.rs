@@ -3,6 +3,7 @@
 pub mod corpus;
 pub mod floor;
 pub mod model_server;
+pub mod process;
 pub mod random;
 pub mod rules;
 pub mod shape;

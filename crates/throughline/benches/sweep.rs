@@ -1,21 +1,31 @@
 //! Benchmarks ingestion, digests, searches and retention, compared with a lower bound on the same
 //! machine.
 //!
-//!     cargo bench --bench sweep -- [--sessions 1000] [--seed 1] [--encrypted 1]
+//!     cargo bench --bench sweep -- [--sessions 800] [--seed 1] [--encrypted 1] [--events 50000]
+//!         [--program FILE]
 //!
-//! Generates a corpus, and in one run measures: reading and parsing the same bytes on one core (the
-//! floor), a first sweep, the digests of all its sessions, a sweep with nothing to do, a sweep
-//! after one new line, searches beside the bare index, packing everything for the long term, and
-//! evicting half of it. Figures of a loaded machine are only good as ratios.
+//! Generates a corpus with the text lengths of real logs and a few secrets, and in one run measures:
+//! reading and parsing the same bytes on one core (the floor), `throughline ingest` as a process of
+//! its own, and in this process a first sweep, the digests of all its sessions, a sweep with nothing
+//! to do, a sweep after one new line, searches beside the bare index, packing everything for the
+//! long term, and evicting half of it. Then it ingests single sessions of half of `--events` and of
+//! all of them, without secrets and with a new one in every tenth prompt; 0 leaves these out.
+//! `--program` measures another binary, such as an earlier one. Figures of a loaded machine are only
+//! good as ratios, and processor time (user and system) more than elapsed time.
 
-#![expect(clippy::print_stdout, reason = "the figures are the output")]
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "the figures are the output, and a process is what is measured"
+)]
 #![allow(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run should say where"
 )]
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -28,9 +38,13 @@ use store::encryption::{self, KeyLocation, NoKeychain};
 use store::foreign::ForeignDatabase;
 use store::retention::RetentionPolicy;
 use store::{Query, Store};
-use testkit::corpus::{self, Options};
+use testkit::corpus::{self, Agent, Options};
 use testkit::files_below;
-use testkit::floor::{self, Depth};
+use testkit::floor::{self, Depth, Floor};
+use testkit::process::{self, ProcessCost};
+
+/// The chance that a prompt or a tool result of the corpus holds a secret.
+const SECRET_RATE: f64 = 0.002;
 
 fn main() {
     let option = |name: &str, default: u64| {
@@ -39,12 +53,13 @@ fn main() {
         at.and_then(|at| arguments.get(at + 1)?.parse().ok())
             .unwrap_or(default)
     };
-    let sessions = usize::try_from(option("--sessions", 1000)).unwrap();
+    let sessions = usize::try_from(option("--sessions", 800)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let (logs, home) = (dir.path().join("logs"), dir.path().join("home"));
     let options = Options {
         sessions,
         seed: option("--seed", 1),
+        secret_rate: SECRET_RATE,
         ..Options::default()
     };
     let is_encrypted = option("--encrypted", 0) > 0;
@@ -58,24 +73,28 @@ fn main() {
         made.sessions, made.lines
     );
 
-    let parsed = floor::read_and_parse(&logs, Depth::Envelope).unwrap();
+    let parsed = measure_floor(&logs);
     println!(
-        "floor             {:.0} MB/s read and parsed on one core",
-        mb / parsed.elapsed.as_secs_f64()
+        "floor             {:.0} MB/s read and parsed on one core, {:.2} s of processor time",
+        parsed.megabytes_per_second(),
+        floor_cpu(&parsed).as_secs_f64(),
     );
+    if !is_encrypted {
+        ingest_in_process_of_its_own(&logs, &dir.path().join("ingested"), &parsed);
+    }
 
+    let cpu = process::own_cpu();
     let (sweep, took) = timed(|| run_sweep(&logs, &home));
+    let cpu = cpu.zip(process::own_cpu()).map(|(a, b)| b - a);
     let rate = |count: f64| count / took.as_secs_f64();
     println!(
-        "first sweep       {:.2} s, {:.1} MB/s, {:.0} records/s, {:.1}x the floor's time",
+        "first sweep       {:.2} s, {:.1} MB/s, {:.0} records/s, {:.1}x the floor's time; {}",
         took.as_secs_f64(),
         rate(mb),
         rate(sweep.records as f64),
         took.as_secs_f64() / parsed.elapsed.as_secs_f64(),
+        describe_cpu(cpu, &parsed),
     );
-    if let Some(peak) = floor::peak_rss_bytes() {
-        println!("peak memory       {:.0} MB", peak as f64 / 1e6);
-    }
     let stored = size_below(&home) as f64 / 1e6;
     println!("store / source    {:.2} ({stored:.1} MB)", stored / mb);
 
@@ -97,6 +116,113 @@ fn main() {
     packs(&home);
     searches(&home, is_encrypted);
     evicts(&home);
+    let events = option("--events", 50_000);
+    if events > 0 && !is_encrypted {
+        long_sessions(dir.path(), events);
+    }
+}
+
+/// Reads and parses the corpus a few times, and returns the fastest reading.
+fn measure_floor(logs: &Path) -> Floor {
+    let read = || floor::read_and_parse(logs, Depth::Envelope).unwrap();
+    (0..3).map(|_| read()).min_by_key(floor_cpu).unwrap()
+}
+
+fn floor_cpu(floor: &Floor) -> Duration {
+    floor.cpu.unwrap_or(floor.elapsed)
+}
+
+fn describe_cpu(cpu: Option<Duration>, floor: &Floor) -> String {
+    cpu.map_or_else(
+        || "processor time unknown".to_owned(),
+        |cpu| {
+            let ratio = cpu.as_secs_f64() / floor_cpu(floor).as_secs_f64();
+            format!(
+                "{:.2} s of processor time, {ratio:.1}x the floor's",
+                cpu.as_secs_f64()
+            )
+        },
+    )
+}
+
+/// Runs `throughline ingest`, with the digests and facts that follow the sweep.
+fn ingest_in_process_of_its_own(logs: &Path, home: &Path, floor: &Floor) {
+    let cost = ingest(logs, home);
+    let (stored, mb) = (size_below(home) as f64 / 1e6, floor.bytes as f64 / 1e6);
+    println!(
+        "ingest            {:.2} s; {}",
+        cost.elapsed.as_secs_f64(),
+        describe_cpu(cost.cpu, floor)
+    );
+    println!(
+        "peak memory       {:.0} MB anonymous, {:.0} MB of mapped files",
+        cost.peak.anonymous_bytes as f64 / 1e6,
+        cost.peak.mapped_bytes as f64 / 1e6
+    );
+    println!("store / source    {:.2} ({stored:.1} MB)", stored / mb);
+}
+
+fn ingest(logs: &Path, home: &Path) -> ProcessCost {
+    let arguments: Vec<_> = std::env::args().collect();
+    let at = arguments
+        .iter()
+        .position(|argument| argument == "--program");
+    let program = at.and_then(|at| arguments.get(at + 1)).map_or_else(
+        || PathBuf::from(env!("CARGO_BIN_EXE_throughline")),
+        PathBuf::from,
+    );
+    let child = Command::new(program)
+        .arg("--home")
+        .arg(home)
+        .arg("ingest")
+        .arg("--root")
+        .arg(logs)
+        .env("HOME", logs)
+        .env("THROUGHLINE_DAEMON", "off")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    process::wait_and_measure(child).unwrap()
+}
+
+/// Ingests single long sessions: half as long and whole, without secrets and with them.
+fn long_sessions(dir: &Path, events: u64) {
+    let measure = |events: u64, prompts_per_secret: u64| {
+        let name = format!("session-{events}-{prompts_per_secret}");
+        let (logs, home) = (dir.join(&name), dir.join(format!("{name}-home")));
+        let options = Options {
+            sessions: 1,
+            agents: vec![Agent::Claude],
+            lines: Some(events),
+            prompts_per_secret,
+            ..Options::default()
+        };
+        let made = corpus::write(&options, &logs).unwrap();
+        let cost = ingest(&logs, &home);
+        let seconds = cost.cpu.unwrap_or(cost.elapsed).as_secs_f64();
+        println!(
+            "one session       {} events, {:.1} MB, {} secrets: {seconds:.2} s of processor time, \
+             {:.0} MB anonymous",
+            made.lines,
+            made.bytes as f64 / 1e6,
+            made.planted,
+            cost.peak.anonymous_bytes as f64 / 1e6
+        );
+        std::fs::remove_dir_all(&logs).unwrap();
+        std::fs::remove_dir_all(&home).unwrap();
+        seconds
+    };
+    let (half, whole) = (measure(events / 2, 0), measure(events, 0));
+    let (half_secret, whole_secret) = (measure(events / 2, 10), measure(events, 10));
+    println!(
+        "twice the events  {:.2}x the processor time, {:.2}x with secrets; \
+         secrets cost {:.2}x and {:.2}x",
+        whole / half,
+        whole_secret / half_secret,
+        half_secret / half,
+        whole_secret / whole
+    );
 }
 
 /// Digests every session, and compares the time with that of the sweep.

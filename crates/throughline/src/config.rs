@@ -269,8 +269,8 @@ impl CaptureConfig {
     fn scope(&self, workspaces: &WorkspacesConfig) -> CaptureScope {
         let capture = self.clone();
         CaptureScope {
-            never_captured: capture.never,
-            exceptions: capture.spared,
+            never_captured: capture.never.into(),
+            exceptions: capture.spared.into(),
             keep_outside: capture.outside,
             allowed: capture.allow,
             denied: capture.deny,
@@ -287,8 +287,8 @@ impl Default for CaptureConfig {
                 .iter()
                 .map(|flavor| flavor.name().to_owned())
                 .collect(),
-            never: scope.never_captured,
-            spared: scope.exceptions,
+            never: scope.never_captured.into_vec(),
+            spared: scope.exceptions.into_vec(),
             outside: scope.keep_outside,
             archive: true,
             allow: scope.allowed,

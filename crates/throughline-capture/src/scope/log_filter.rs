@@ -58,7 +58,8 @@ impl LogFilter {
 
     /// Returns a piece of a log without what is withheld.
     pub(crate) fn apply(&mut self, scope: &CaptureScope, text: String) -> String {
-        if self.is_empty() && !scope.may_name_never_captured(&text) {
+        let mut mentions = scope.never_captured.mentions(&text);
+        if self.is_empty() && !mentions.any_in(0..text.len()) {
             return text;
         }
         if !text.trim_start().starts_with(['{', '[']) {
@@ -71,15 +72,22 @@ impl LogFilter {
         } else {
             text.split_inclusive('\n').collect()
         };
-        for unit in units
-            .iter()
-            .filter(|unit| scope.may_name_never_captured(unit))
-        {
+        let mut start = 0;
+        let units: Vec<(&str, bool)> = units
+            .into_iter()
+            .map(|unit| {
+                let end = start + unit.len();
+                let may_name = mentions.any_in(start..end);
+                start = end;
+                (unit, may_name)
+            })
+            .collect();
+        for (unit, _) in units.iter().filter(|(_, may_name)| *may_name) {
             self.collect_calls(scope, &JsonOutline::parse(unit));
         }
         let mut kept = String::with_capacity(text.len());
-        for unit in units {
-            if self.is_empty() && !scope.may_name_never_captured(unit) {
+        for (unit, may_name) in units {
+            if self.is_empty() && !may_name {
                 kept.push_str(unit);
                 continue;
             }

@@ -7,27 +7,28 @@
 //! text, so it stays visible that a file was read.
 
 mod call;
+mod file_patterns;
 mod json_outline;
 pub(crate) mod log_filter;
 pub(crate) mod message_filter;
 mod quotes;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use memory::Workspace;
 
+pub use self::file_patterns::FilePatterns;
 use crate::git::{WorkspaceResolver, normalize_lexically};
 
 /// Which workspaces are captured, and the text of which files is withheld.
 #[derive(Clone, Debug)]
 pub struct CaptureScope {
-    /// Patterns of files whose text is never captured. `*` matches any characters; a pattern with
-    /// `/` matches the end of a path, a pattern without matches a file name.
-    pub never_captured: Vec<String>,
-    /// Patterns of files that are captured although they match `never_captured`, because they hold
-    /// no secrets.
-    pub exceptions: Vec<String>,
+    /// Files whose text is never captured.
+    pub never_captured: FilePatterns,
+    /// Files that are captured although they match `never_captured`, because they hold no secrets.
+    pub exceptions: FilePatterns,
     /// Capture what a session read from files outside its workspace.
     pub keep_outside: bool,
     /// Captured workspaces, by a part of their key or root; empty means all.
@@ -40,7 +41,10 @@ pub struct CaptureScope {
 
 impl Default for CaptureScope {
     fn default() -> Self {
-        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let list = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            FilePatterns::from(names)
+        };
         Self {
             never_captured: list(&[
                 ".env", ".env.*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks",
@@ -136,13 +140,12 @@ impl CaptureScope {
         if path.is_empty() {
             return false;
         }
-        let path = path.replace('\\', "/");
-        let caught = |patterns: &[String]| {
-            patterns
-                .iter()
-                .any(|pattern| matches_pattern(pattern, &path))
+        let path = if path.contains('\\') {
+            Cow::Owned(path.replace('\\', "/"))
+        } else {
+            Cow::Borrowed(path)
         };
-        caught(&self.never_captured) && !caught(&self.exceptions)
+        self.never_captured.matches(&path) && !self.exceptions.matches(&path)
     }
 
     /// Says whether a file is outside the workspace at `root`. `cwd` is the folder that relative
@@ -217,27 +220,6 @@ fn expand_home(path: &str, root: &Path) -> PathBuf {
     let depth = if root.starts_with("/root") { 2 } else { 3 };
     let home: PathBuf = root.components().take(depth).collect();
     home.join(rest)
-}
-
-fn matches_pattern(pattern: &str, path: &str) -> bool {
-    let depth = pattern.matches('/').count() + 1;
-    let mut ends = path.rmatch_indices('/').map(|(at, _)| at + 1);
-    let start = ends.nth(depth - 1).unwrap_or(0);
-    let tail = &path[start..];
-    // `.ssh/*` means everything below the folder, at any depth.
-    let below = pattern.strip_suffix("/*").is_some_and(|folder| {
-        path.contains(&format!("/{folder}/")) || path.starts_with(&format!("{folder}/"))
-    });
-    below || matches_wildcard(pattern, tail)
-}
-
-fn matches_wildcard(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((head, tail)) => {
-            text.len() >= head.len() + tail.len() && text.starts_with(head) && text.ends_with(tail)
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ impl CaptureScope {
     /// Returns `text` without what it quotes of never-captured files, or `None` if it quotes none.
     /// The withheld texts are added to `removed`.
     pub(crate) fn withhold_quotes(&self, text: &str, removed: &mut Vec<String>) -> Option<String> {
-        if !self.may_name_never_captured(text) {
+        let mut mentions = self.never_captured.mentions(text);
+        if !mentions.any_in(0..text.len()) {
             return None;
         }
         let mut filter = QuoteFilter {
@@ -17,8 +18,11 @@ impl CaptureScope {
             removed,
             is_changed: false,
         };
+        let mut start = 0;
         for line in text.split_inclusive('\n') {
-            filter.filter_line(self, line);
+            let end = start + line.len();
+            filter.filter_line(self, line, mentions.any_in(start..end));
+            start = end;
         }
         filter.end_section();
         let (is_changed, out) = (filter.is_changed, filter.out);
@@ -28,12 +32,7 @@ impl CaptureScope {
     /// Says whether a text may name a never-captured file at all. This quick check comes before the
     /// slow ones.
     pub(crate) fn may_name_never_captured(&self, text: &str) -> bool {
-        self.never_captured.iter().any(|pattern| {
-            let literal = pattern.split('*').max_by_key(|part| part.len());
-            let literal = literal.unwrap_or_default().trim_matches('/');
-            memchr::memmem::find(text.as_bytes(), literal.as_bytes()).is_some()
-                || literal.contains('/') && text.contains(&literal.replace('/', "\\"))
-        })
+        self.never_captured.may_be_named_in(text)
     }
 }
 
@@ -64,7 +63,15 @@ struct QuoteFilter<'r> {
 }
 
 impl QuoteFilter<'_> {
-    fn filter_line(&mut self, scope: &CaptureScope, line: &str) {
+    fn filter_line(&mut self, scope: &CaptureScope, line: &str, may_name: bool) {
+        // Most lines name no such file. Colours may divide a name, and backslashes may stand for
+        // some of its slashes.
+        if self.section == QuoteSection::Kept
+            && !may_name
+            && memchr::memchr2(0x1b, b'\\', line.as_bytes()).is_none()
+        {
+            return self.out.push_str(line);
+        }
         let plain = strip_colours(line);
         let plain = plain.trim_end();
         if let Some(header) = file_header(plain) {

@@ -1,6 +1,6 @@
 //! `name = value` in its many spellings: assignments, flags, headers, arguments, elements, prose.
 //!
-//! The automaton finds a word such as `token`. [`names`] classifies the name around it,
+//! The scanner finds a word such as `token`. [`names`] classifies the name around it,
 //! [`separator`] finds where its value starts, [`extent`] where the value ends, and
 //! [`crate::value`] judges the value. [`pair`] reads a name and its value from two fields.
 //! [`prefilter`] rejects most names before any of this happens.
@@ -88,7 +88,7 @@ pub(crate) fn find(
 }
 
 pub(crate) fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_-.$".contains(&byte)
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'$')
 }
 
 /// Where the name that holds `at` starts.
@@ -105,7 +105,7 @@ fn name_end(bytes: &[u8], at: usize) -> usize {
 
 pub(crate) fn skip_spaces(bytes: &[u8], at: usize) -> usize {
     let rest = bytes[at..].iter().take(64);
-    at + rest.take_while(|b| b" \t".contains(b)).count()
+    at + rest.take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
 /// True when the word before `key` says that it is a secret one: `API key is`, `Authentication

@@ -33,7 +33,7 @@ impl NameStrength {
     }
 }
 
-/// The words that lead the automaton to a name, in lower case.
+/// The words that lead the scanner to a name, in lower case.
 #[rustfmt::skip]
 pub(crate) const LITERALS: &[&str] = &[
     "pass", "pasw", "pssw", "pswd", "pwd", "pw", "psk", "secret", "token", "key", "auth", "cred",

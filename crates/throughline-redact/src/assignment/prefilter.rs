@@ -80,19 +80,48 @@ fn may_be_value(bytes: &[u8], to: usize, strength: NameStrength) -> bool {
 /// True when a long token follows on the same line, as [`super::find`] searches for it.
 pub(crate) fn has_long_token(rest: &[u8]) -> bool {
     const TOKEN_BYTES_MIN: usize = 20;
-    let mut len = 0;
-    for byte in rest.iter().take(NEARBY_BYTES_MAX + TOKEN_BYTES_MIN) {
-        if b"\n}],".contains(byte) {
-            return false;
-        }
-        len = if byte.is_ascii_alphanumeric() || b"+/_-".contains(byte) {
-            len + 1
-        } else {
-            0
-        };
-        if len >= TOKEN_BYTES_MIN {
-            return true;
+    let is_token = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'_' | b'-');
+    let is_end = |b: &u8| matches!(b, b'\n' | b'}' | b']' | b',');
+    let rest = &rest[..rest.len().min(NEARBY_BYTES_MAX + TOKEN_BYTES_MIN)];
+    let mut start = 0;
+    // A token cannot start before the last other byte of a window of its length.
+    while let Some(window) = rest.get(start..start + TOKEN_BYTES_MIN) {
+        match window.iter().rposition(|b| !is_token(b)) {
+            Some(last) => start += last + 1,
+            None => return !rest[..start].iter().any(is_end),
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Reads every byte.
+    fn has_long_token_slowly(rest: &[u8]) -> bool {
+        let mut len = 0;
+        for byte in rest.iter().take(NEARBY_BYTES_MAX + 20) {
+            if b"\n}],".contains(byte) {
+                return false;
+            }
+            let is_token = byte.is_ascii_alphanumeric() || b"+/_-".contains(byte);
+            len = if is_token { len + 1 } else { 0 };
+            if len >= 20 {
+                return true;
+            }
+        }
+        false
+    }
+
+    proptest! {
+        #[test]
+        fn skipping_bytes_changes_nothing(
+            rest in "([ab+/_-]{0,24}[ :,}]){0,5}[a-c]{0,24}",
+        ) {
+            let rest = rest.as_bytes();
+            prop_assert_eq!(has_long_token(rest), has_long_token_slowly(rest));
+        }
+    }
 }

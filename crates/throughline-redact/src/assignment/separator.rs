@@ -120,7 +120,7 @@ fn operator_len(rest: &[u8]) -> Option<usize> {
     let len = rest
         .iter()
         .take(5)
-        .take_while(|b| b"=:?|!>+~".contains(b))
+        .take_while(|b| matches!(b, b'=' | b':' | b'?' | b'|' | b'!' | b'>' | b'+' | b'~'))
         .count();
     rest[..len]
         .iter()
@@ -134,7 +134,10 @@ fn skip_type_annotation(text: &str, at: usize) -> usize {
     let len = bytes[at..]
         .iter()
         .take(40)
-        .take_while(|b| b.is_ascii_alphanumeric() || b" &'<>[]|?:_.".contains(b))
+        .take_while(|b| {
+            let is_sign = matches!(b, b'&' | b'\'' | b'<' | b'>' | b'[' | b']' | b'|' | b'?');
+            b.is_ascii_alphanumeric() || is_sign || matches!(b, b' ' | b':' | b'_' | b'.')
+        })
         .count();
     let after = at + len;
     let is_type =

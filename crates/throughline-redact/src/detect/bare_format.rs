@@ -1,6 +1,6 @@
 //! Formats without a literal: a sign with parts of fixed length and alphabet around it.
 //!
-//! The automaton needs letters to look for. These formats have none, so their sign is searched for
+//! The scanner needs letters to look for. These formats have none, so their sign is searched for
 //! instead, and the bytes at fixed distances from it turn down nearly every candidate.
 
 use crate::scan::{Confidence, Detection};

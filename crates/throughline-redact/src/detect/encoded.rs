@@ -1,7 +1,7 @@
 //! Environment files in base64: `echo REJfUEFTU1dPUkQ9… | base64 -d > .env`.
 //!
 //! Base64 turns three bytes into four letters, so a word has three spellings, one for each offset
-//! modulo three. The automaton looks for the spellings of common names; the run around one of them
+//! modulo three. The scanner looks for the spellings of common names; the run around one of them
 //! is decoded, and it is a secret when an assignment in it is one.
 
 use crate::assignment;

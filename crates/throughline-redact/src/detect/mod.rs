@@ -1,6 +1,6 @@
 //! Detectors that need neither a format rule nor an assignment, one per kind of text.
 //!
-//! Each declares the `LITERALS` that lead the automaton to it and a `find` that looks around one of
+//! Each declares the `LITERALS` that lead the scanner to it and a `find` that looks around one of
 //! them. `may_find`, where it exists, answers cheaply on text that is still escaped.
 
 pub(crate) mod auth_header;

@@ -1,6 +1,6 @@
 //! Tokens that are secret by themselves, such as `ghp_…`: a prefix, a length, an alphabet.
 //!
-//! [`rules`] lists the formats. [`FormatMatcher`] applies one of them where the automaton has found
+//! [`rules`] lists the formats. [`FormatMatcher`] applies one of them where the scanner has found
 //! its literal, also when a terminal has wrapped the token ([`seams`]) or a line break splits the
 //! literal itself ([`split_literals`]).
 

@@ -1,6 +1,6 @@
 //! Literals of formats that a line break splits or that a backslash before them disguises.
 //!
-//! The automaton does not find a literal with a line break in it. Trying every line break would
+//! The scanner does not find a literal with a line break in it. Trying every line break would
 //! cost too much, so the three bytes around a break are first looked up in sets of what they would
 //! be.
 
@@ -15,23 +15,50 @@ const LITERAL_BYTES_MIN: usize = 4;
 const LITERAL_BYTES_MAX: usize = 24;
 
 /// The bytes around the break of every literal that a line break may split.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SplitLiterals {
     /// The last two bytes before the break and the first behind it.
-    late: HashSet<[u8; 3]>,
+    late: TripleSet,
     /// The last byte before the break and the first two behind it.
-    early: HashSet<[u8; 3]>,
+    early: TripleSet,
     /// The first three bytes of a literal that starts with the letter of an escape.
-    escaped: HashSet<[u8; 3]>,
+    escaped: TripleSet,
+}
+
+/// A set of three bytes each. A table of the first two rejects most others without hashing.
+#[derive(Debug)]
+struct TripleSet {
+    /// By the first byte, one bit per second byte.
+    pairs: Box<[[u64; 4]; 256]>,
+    triples: HashSet<[u8; 3]>,
+}
+
+impl Default for TripleSet {
+    fn default() -> Self {
+        Self {
+            pairs: Box::new([[0; 4]; 256]),
+            triples: HashSet::new(),
+        }
+    }
+}
+
+impl TripleSet {
+    fn insert(&mut self, triple: [u8; 3]) {
+        let [first, second, _] = triple;
+        self.pairs[usize::from(first)][usize::from(second / 64)] |= 1 << (second % 64);
+        self.triples.insert(triple);
+    }
+
+    fn contains(&self, triple: [u8; 3]) -> bool {
+        let [first, second, _] = triple;
+        let pairs = self.pairs[usize::from(first)][usize::from(second / 64)];
+        pairs >> (second % 64) & 1 == 1 && self.triples.contains(&triple)
+    }
 }
 
 impl SplitLiterals {
     pub(crate) fn new<'l>(literals: impl Iterator<Item = &'l str>) -> Self {
-        let mut cuts = Self {
-            late: HashSet::new(),
-            early: HashSet::new(),
-            escaped: HashSet::new(),
-        };
+        let mut cuts = Self::default();
         for literal in literals {
             let bytes = literal.as_bytes();
             if bytes.len() >= 3 && b"nrtu".contains(&bytes[0]) {
@@ -41,8 +68,9 @@ impl SplitLiterals {
                 continue;
             }
             cuts.early.insert([bytes[0], bytes[1], bytes[2]]);
-            cuts.late
-                .extend(bytes.windows(3).map(|w| [w[0], w[1], w[2]]));
+            for triple in bytes.windows(3) {
+                cuts.late.insert([triple[0], triple[1], triple[2]]);
+            }
         }
         cuts
     }
@@ -59,7 +87,7 @@ impl SplitLiterals {
             let Some(&[a, b, c]) = bytes.get(at + 1..at + 4) else {
                 return false;
             };
-            if !self.escaped.contains(&[a, b, c]) {
+            if !self.escaped.contains([a, b, c]) {
                 return false;
             }
             let rest = bytes[at + 1..].iter().take(LITERAL_BYTES_MAX);
@@ -95,8 +123,8 @@ impl SplitLiterals {
                 skip_leading_margin(&bytes[..bytes.len().min(after + MARGIN_BYTES_MAX)], after);
             let [first, second] = [next, next + 1].map(|at| bytes.get(at).copied().unwrap_or(0));
             let before = end.checked_sub(2).map_or(0, |before| bytes[before]);
-            if !self.late.contains(&[before, last, first])
-                && !self.early.contains(&[last, first, second])
+            if !self.late.contains([before, last, first])
+                && !self.early.contains([last, first, second])
             {
                 return false;
             }

@@ -1,15 +1,15 @@
-//! The scanner: one pass of an automaton over the literals of all detectors.
+//! The scanner: one pass over a text for the literals of all detectors.
 //!
 //! Most texts hold no secret, so [`SecretScanner::find_secrets`] first asks each literal's detector
 //! for a cheap answer on the undecoded text. Only a text that may hold a secret is decoded and
 //! scanned. Every `may_find` must therefore accept whatever the detector's `find` would accept.
 
+mod literals;
 pub(crate) mod progress;
 mod spans;
 pub(crate) mod view;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
-
+use self::literals::{LiteralFinder, LiteralMatch};
 use self::progress::ScanProgress;
 use self::view::{DecodedView, Encodings};
 use crate::assignment::{self, names, prefilter};
@@ -75,8 +75,8 @@ enum LiteralKind {
 
 #[derive(Debug)]
 pub(crate) struct SecretScanner {
-    automaton: AhoCorasick,
-    /// Indexed by the automaton's pattern id.
+    literals: LiteralFinder,
+    /// In the order of the literals.
     literal_kinds: Vec<LiteralKind>,
     formats: Vec<FormatMatcher>,
     split_literals: SplitLiterals,
@@ -118,18 +118,10 @@ impl SecretScanner {
         add(LiteralKind::Kubernetes, kubernetes::LITERALS);
         add(LiteralKind::HiddenSequence, view::HIDDEN_SEQUENCES);
         add(LiteralKind::Escape, &["\\u00"]);
-        #[expect(
-            clippy::expect_used,
-            reason = "the literals are constants, built by every test"
-        )]
-        let automaton = AhoCorasickBuilder::new()
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(&literals)
-            .expect("literals build");
         let split_literals =
             SplitLiterals::new(rules::all().flat_map(|rule| rule.literals.iter().copied()));
         Self {
-            automaton,
+            literals: LiteralFinder::new(&literals),
             literal_kinds,
             formats,
             split_literals,
@@ -208,9 +200,13 @@ impl SecretScanner {
     fn may_hold_secret_undecoded(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
         let mut next_at_sign = NextAtSign::default();
-        self.automaton.find_overlapping_iter(text).any(|literal| {
-            let (start, end) = (literal.start(), literal.end());
-            match self.literal_kinds[literal.pattern().as_usize()] {
+        self.literals.any(bytes, |found| {
+            let LiteralMatch {
+                literal,
+                start,
+                end,
+            } = found;
+            match self.literal_kinds[literal] {
                 LiteralKind::Format(index) => self.formats[index].may_find(text, start, end),
                 LiteralKind::SecretName => {
                     prefilter::may_find(text, start, end) || table::may_find(bytes, start, end)
@@ -236,19 +232,9 @@ impl SecretScanner {
         let mut detections = Vec::new();
         let progress = &mut ScanProgress::new(self.formats.len());
         self.split_literals.any_escaped(text, |at, window| {
-            let first = self
-                .automaton
-                .find_overlapping_iter(window)
-                .find_map(
-                    |literal| match self.literal_kinds[literal.pattern().as_usize()] {
-                        LiteralKind::Format(index) if literal.start() == 0 => {
-                            Some((index, literal.end()))
-                        }
-                        _ => None,
-                    },
-                );
-            let found = first.and_then(|(index, len)| {
-                self.formats[index].find(index, text, at, &window[..len], progress)
+            let first = self.first_format(window, |literal| literal.start == 0);
+            let found = first.and_then(|(index, literal)| {
+                self.formats[index].find(index, text, at, &window[literal], progress)
             });
             detections.extend(found.map(|found| SourceDetection {
                 rule: found.rule,
@@ -269,18 +255,26 @@ impl SecretScanner {
         head: usize,
         window: &str,
     ) -> Option<(usize, std::ops::Range<usize>)> {
-        self.automaton
-            .find_overlapping_iter(window)
-            .find_map(
-                |literal| match self.literal_kinds[literal.pattern().as_usize()] {
-                    LiteralKind::Format(index)
-                        if literal.start() < head && literal.end() > head =>
-                    {
-                        Some((index, literal.range()))
-                    }
-                    _ => None,
-                },
-            )
+        self.first_format(window, |literal| literal.start < head && literal.end > head)
+    }
+
+    /// Returns the first literal of a format in `window` that is wanted: the format's index and the
+    /// literal's range.
+    fn first_format(
+        &self,
+        window: &str,
+        is_wanted: impl Fn(&LiteralMatch) -> bool,
+    ) -> Option<(usize, std::ops::Range<usize>)> {
+        let mut first = None;
+        self.literals.for_each(window.as_bytes(), |literal| {
+            if let LiteralKind::Format(index) = self.literal_kinds[literal.literal]
+                && first.is_none()
+                && is_wanted(&literal)
+            {
+                first = Some((index, literal.start..literal.end));
+            }
+        });
+        first
     }
 
     /// Returns the secrets of a decoded text and how many bytes the detectors read to find them.
@@ -293,15 +287,19 @@ impl SecretScanner {
         } else {
             Vec::new()
         };
-        for literal in self.automaton.find_overlapping_iter(text) {
-            let (start, end) = (literal.start(), literal.end());
+        self.literals.for_each(text.as_bytes(), |literal| {
+            let LiteralMatch {
+                literal,
+                start,
+                end,
+            } = literal;
             progress.work += 1;
             // The rule's name inside a mark, such as `password`, is not the name of a secret.
             let mark = marks.partition_point(|mark| mark.1 <= start);
             if marks.get(mark).is_some_and(|mark| mark.0 <= start) {
-                continue;
+                return;
             }
-            match self.literal_kinds[literal.pattern().as_usize()] {
+            match self.literal_kinds[literal] {
                 LiteralKind::Format(index) => {
                     let literal = &text[start..end];
                     found.extend(self.formats[index].find(index, text, start, literal, progress));
@@ -330,7 +328,7 @@ impl SecretScanner {
                 }
                 LiteralKind::HiddenSequence | LiteralKind::Escape => {}
             }
-        }
+        });
         bare_format::any(text, |secret| {
             found.push(secret);
             false

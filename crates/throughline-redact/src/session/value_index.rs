@@ -1,26 +1,31 @@
 //! Searches a text for all the secrets of a session in one pass.
 //!
-//! Values arrive one at a time, and extending an automaton means building it again. The values are
-//! therefore kept in groups, each with its own automaton, and a group is merged with the previous
-//! one as soon as it is as large. Each value is then built into an automaton a logarithmic number
-//! of times, and a text is searched by a logarithmic number of automata.
+//! A text is searched for the last few bytes of each value's *probe*, its *window*. The pass looks
+//! at four bytes (a *gram*) in every few bytes of the text: a window is long enough to cover one of
+//! these grams wherever it lies. A bitmap of the grams of all windows rejects nearly all of them,
+//! and a table of the windows the rest. The cost of the pass depends neither on the number of values
+//! nor on what they have in common, and adding a value costs the same as the first one.
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
+use std::collections::HashMap;
+
 use memchr::memmem;
 
 use crate::session::{PREFIX_BYTES_MIN, Secret};
 
-/// So many values wait for an automaton; they are searched for one by one.
-const UNGROUPED_MAX: usize = 8;
+const GRAM_BYTES: usize = 4;
+/// Every gram is looked at for windows of [`GRAM_BYTES`], every fourth one for longer windows.
+const LONG_STRIDE: usize = 4;
+const LONG_WINDOW_BYTES: usize = GRAM_BYTES + LONG_STRIDE - 1;
 /// A shorter probe would match everywhere.
-const PROBE_BYTES_MIN: usize = 4;
+const PROBE_BYTES_MIN: usize = GRAM_BYTES;
+/// The bitmap of a session has `1 << FILTER_BITS` bits: few of them are set by a few hundred values.
+const FILTER_BITS: u32 = 17;
 
 #[derive(Debug, Default)]
 pub(crate) struct ValueIndex {
     probes: Vec<Probe>,
-    groups: Vec<ProbeGroup>,
-    /// How many of the probes are in groups.
-    grouped: usize,
+    short: WindowTable<GRAM_BYTES>,
+    long: WindowTable<LONG_WINDOW_BYTES>,
     /// Values without a probe. Every text must be decoded and searched for them.
     unprobed: Vec<usize>,
 }
@@ -36,12 +41,67 @@ struct Probe {
     head_len: usize,
 }
 
+/// The probes by their windows of `N` bytes.
 #[derive(Debug)]
-struct ProbeGroup {
-    /// `None` when it could not be built. Its values are then searched for one by one.
-    automaton: Option<AhoCorasick>,
-    start: usize,
-    len: usize,
+struct WindowTable<const N: usize> {
+    /// One bit per hash of a gram. Empty until there is a window.
+    filter: Vec<u64>,
+    /// Indices of the probes that end with this window.
+    probes: HashMap<[u8; N], Vec<usize>>,
+}
+
+impl<const N: usize> Default for WindowTable<N> {
+    fn default() -> Self {
+        Self {
+            filter: Vec::new(),
+            probes: HashMap::new(),
+        }
+    }
+}
+
+impl<const N: usize> WindowTable<N> {
+    /// The distance between grams, so that every window holds one that is looked at.
+    const STRIDE: usize = N + 1 - GRAM_BYTES;
+
+    fn add(&mut self, window: [u8; N], probe: usize) {
+        self.filter.resize((1 << FILTER_BITS) / 64, 0);
+        for gram in window.windows(GRAM_BYTES) {
+            let bit = gram_bit(gram);
+            self.filter[bit / 64] |= 1 << (bit % 64);
+        }
+        self.probes.entry(window).or_default().push(probe);
+    }
+
+    /// Calls `each` with the offset of every window in `bytes`, in ascending order, and with its
+    /// probes, until `each` returns true. Returns whether it did.
+    fn any_match(&self, bytes: &[u8], mut each: impl FnMut(usize, &[usize]) -> bool) -> bool {
+        if self.probes.is_empty() {
+            return false;
+        }
+        let mut at = 0;
+        while let Some(gram) = bytes.get(at..at + GRAM_BYTES) {
+            let bit = gram_bit(gram);
+            if self.filter[bit / 64] >> (bit % 64) & 1 == 1 {
+                // The first gram that is looked at in a window is one of its first ones.
+                for offset in (0..Self::STRIDE.min(at + 1)).rev() {
+                    let start = at - offset;
+                    let window = bytes.get(start..start + N).and_then(|w| w.try_into().ok());
+                    let probes = window.and_then(|window: [u8; N]| self.probes.get(&window));
+                    if probes.is_some_and(|probes| each(start, probes)) {
+                        return true;
+                    }
+                }
+            }
+            at += Self::STRIDE;
+        }
+        false
+    }
+}
+
+/// Returns the bit of a gram in a filter.
+fn gram_bit(gram: &[u8]) -> usize {
+    let gram = u32::from_le_bytes([gram[0], gram[1], gram[2], gram[3]]);
+    (gram.wrapping_mul(0x9e37_79b1) >> (u32::BITS - FILTER_BITS)) as usize
 }
 
 impl ValueIndex {
@@ -50,41 +110,23 @@ impl ValueIndex {
         let Some(value) = values.len().checked_sub(1) else {
             return;
         };
-        match probe(value, &values[value].value) {
-            Some(probe) => self.probes.push(probe),
-            None => self.unprobed.push(value),
-        }
-        if self.probes.len() - self.grouped < UNGROUPED_MAX {
+        let Some(probe) = probe(value, &values[value].value) else {
+            self.unprobed.push(value);
             return;
+        };
+        let text = probe.text(values);
+        let index = self.probes.len();
+        if let Some(window) = text.last_chunk() {
+            self.long.add(*window, index);
+        } else if let Some(window) = text.last_chunk() {
+            self.short.add(*window, index);
         }
-        let (mut start, mut len) = (self.grouped, self.probes.len() - self.grouped);
-        while let Some(last) = self.groups.pop_if(|last| last.len <= len) {
-            start = last.start;
-            len += last.len;
-        }
-        let patterns = self.probes[start..].iter().map(|probe| probe.text(values));
-        let automaton = AhoCorasickBuilder::new()
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(patterns)
-            .ok();
-        self.groups.push(ProbeGroup {
-            automaton,
-            start,
-            len,
-        });
-        self.grouped = self.probes.len();
+        self.probes.push(probe);
     }
 
     /// Says, of text that may still be escaped, whether it may hold a value.
     pub(crate) fn may_find(&self, text: &str, values: &[Secret]) -> bool {
-        let bytes = text.as_bytes();
-        !self.unprobed.is_empty()
-            || self
-                .ungrouped_probes()
-                .any(|probe| memmem::find(bytes, probe.text(values)).is_some())
-            || self
-                .automata()
-                .any(|(automaton, _)| automaton.is_match(text))
+        !self.unprobed.is_empty() || self.any_probe(text.as_bytes(), values, |_, _| true)
     }
 
     /// Calls `each` with the index of a value and every offset where its head occurs.
@@ -100,39 +142,37 @@ impl ValueIndex {
                 each(value, at);
             }
         }
-        let mut meet = |probe: &Probe, at: usize| {
-            let secret = &values[probe.value];
-            let head = &secret.value.as_bytes()[..probe.head_len];
+        self.any_probe(bytes, values, |probe, at| {
+            let head = &values[probe.value].value.as_bytes()[..probe.head_len];
             if let Some(start) = at.checked_sub(probe.offset)
                 && bytes[start..].starts_with(head)
             {
                 each(probe.value, start);
             }
+            false
+        });
+    }
+
+    /// Calls `each` with every probe in `bytes` and its offset until `each` returns true. Returns
+    /// whether it did.
+    fn any_probe(
+        &self,
+        bytes: &[u8],
+        values: &[Secret],
+        mut each: impl FnMut(&Probe, usize) -> bool,
+    ) -> bool {
+        let mut check = |window_end: usize, probes: &[usize]| {
+            probes.iter().any(|&index| {
+                let probe = &self.probes[index];
+                let is_match = bytes[..window_end].ends_with(probe.text(values));
+                is_match && each(probe, window_end - probe.len)
+            })
         };
-        for probe in self.ungrouped_probes() {
-            for at in memmem::find_iter(bytes, probe.text(values)) {
-                meet(probe, at);
-            }
-        }
-        for (automaton, start) in self.automata() {
-            for hit in automaton.find_overlapping_iter(text) {
-                meet(&self.probes[start + hit.pattern().as_usize()], hit.start());
-            }
-        }
-    }
-
-    fn automata(&self) -> impl Iterator<Item = (&AhoCorasick, usize)> {
-        self.groups
-            .iter()
-            .filter_map(|group| Some((group.automaton.as_ref()?, group.start)))
-    }
-
-    /// The probes that are in no automaton.
-    fn ungrouped_probes(&self) -> impl Iterator<Item = &Probe> {
-        let unbuilt = self.groups.iter().filter(|group| group.automaton.is_none());
-        unbuilt
-            .flat_map(|group| &self.probes[group.start..group.start + group.len])
-            .chain(&self.probes[self.grouped..])
+        self.short
+            .any_match(bytes, |at, probes| check(at + GRAM_BYTES, probes))
+            || self
+                .long
+                .any_match(bytes, |at, probes| check(at + LONG_WINDOW_BYTES, probes))
     }
 }
 
@@ -202,14 +242,50 @@ mod tests {
         assert!(!index.may_find("nothing of the kind", &all));
     }
 
-    #[test]
-    fn groups_grow_geometrically() {
-        let all = secrets(2000);
-        let mut index = ValueIndex::default();
-        for count in 1..=all.len() {
-            index.add(&all[..count]);
+    /// Reference: every value is searched for on its own.
+    fn heads_one_by_one(text: &str, values: &[Secret]) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        for (number, secret) in values.iter().enumerate() {
+            let head = &secret.value.as_bytes()[..head_len(&secret.value)];
+            let starts = (0..text.len()).filter(|&at| text.as_bytes()[at..].starts_with(head));
+            found.extend(starts.map(|at| (number, at)));
         }
-        assert!(index.groups.len() <= 9, "{}", index.groups.len());
-        assert!(index.probes.len() - index.grouped < UNGROUPED_MAX);
+        found.sort_unstable();
+        found
+    }
+
+    proptest::proptest! {
+        /// Values of every length and offset are found as often as they occur, each from left to
+        /// right, also where they overlap.
+        #[test]
+        fn finds_what_a_plain_search_finds(
+            values in proptest::collection::vec("[ab/]{0,3}[ab1]{4,14}[-_.]?[ab]{0,4}", 1..6),
+            text in "[ab1/_.-]{0,80}",
+            picks in proptest::collection::vec((0..6_usize, "[ab ]{0,5}"), 0..4),
+        ) {
+            let mut index = ValueIndex::default();
+            let mut all = Vec::new();
+            for value in values {
+                all.push(Secret { rule: "token", value });
+                index.add(&all);
+            }
+            let text = picks.iter().fold(text, |text, (pick, gap)| {
+                text + &all[pick % all.len()].value + gap
+            });
+            let mut found = Vec::new();
+            index.for_each_match(&text, &all, |value, at| found.push((value, at)));
+            for number in 0..all.len() {
+                let starts = found.iter().filter(|hit| hit.0 == number).map(|hit| hit.1);
+                proptest::prop_assert!(starts.is_sorted_by(|a, b| a < b));
+            }
+            found.sort_unstable();
+            // Values without a probe are searched for whole.
+            let expected = heads_one_by_one(&text, &all);
+            let is_probed = |number: usize| !index.unprobed.contains(&number);
+            let probed = |hits: &[(usize, usize)]| -> Vec<_> {
+                hits.iter().copied().filter(|hit| is_probed(hit.0)).collect()
+            };
+            proptest::prop_assert_eq!(probed(&found), probed(&expected));
+        }
     }
 }

@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use memory::{Record, RecordId, RecordKind, SessionId, SessionPatch, Trust, UsageEntry, Workspace};
 
 use crate::index::terms::IndexDocument;
-use crate::texts::blocks::{BLOCK_BYTES, ZSTD_LEVEL};
+use crate::texts::blocks::BLOCK_BYTES;
+use crate::texts::compression;
 use redact::{CleanString, Fingerprint, Redactor, Secret, SessionSecrets, personal_data};
 
 /// Longer texts are compressed alone and stored once, however often they occur.
@@ -130,12 +131,11 @@ pub struct Sanitizer<'a> {
     load_fingerprints: FingerprintLoader<'a>,
     /// Short texts that recur, after redaction.
     clean_names: HashMap<String, CleanString>,
-    compressor: Option<zstd::bulk::Compressor<'static>>,
 }
 
 impl std::fmt::Debug for Sanitizer<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Door")
+        f.debug_struct("Sanitizer")
             .field("sessions", &self.secrets_by_session.len())
             .finish_non_exhaustive()
     }
@@ -159,13 +159,11 @@ impl<'a> Sanitizer<'a> {
         redactor: &'a Redactor,
         load: impl Fn(&SessionId) -> Vec<Fingerprint> + 'a,
     ) -> Self {
-        let compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL).ok();
         Self {
             redactor,
             secrets_by_session: HashMap::new(),
             load_fingerprints: Box::new(load),
             clean_names: HashMap::new(),
-            compressor,
         }
     }
 
@@ -201,7 +199,7 @@ impl<'a> Sanitizer<'a> {
                 self.clean_record(record, text)
             })
             .collect();
-        let blocks = self.pack_blocks(&mut records);
+        let blocks = pack_blocks(&mut records);
         let mut usage = incoming.usage;
         let clamped = usage.iter_mut().map(|entry| usize::from(entry.clamp()));
         CleanEntries {
@@ -343,70 +341,13 @@ impl<'a> Sanitizer<'a> {
             metadata,
             context: [context.cwd, context.branch, context.model]
                 .map(|text| self.clean_name(text.as_deref().unwrap_or_default())),
-            placement: self
-                .compress_long_text(content.as_str(), &hash)
+            placement: compress_long_text(content.as_str(), &hash)
                 .map_or(TextPlacement::Row, TextPlacement::Body),
             checksum: record_checksum(id, &hash),
             content,
             session,
             message,
         }
-    }
-
-    fn compress_long_text(&mut self, content: &str, hash: &[u8; 32]) -> Option<CompressedText> {
-        if content.len() <= INLINE_BYTES_MAX {
-            return None;
-        }
-        let data = self
-            .compressor
-            .as_mut()?
-            .compress(content.as_bytes())
-            .ok()?;
-        Some(CompressedText {
-            hash: truncate_hash(hash),
-            data,
-        })
-    }
-
-    /// Moves the short texts of records into compressed blocks.
-    fn pack_blocks(&mut self, records: &mut [CleanRecord]) -> Vec<Vec<u8>> {
-        let is_short = |record: &&mut CleanRecord| matches!(record.placement, TextPlacement::Row);
-        let total: usize = records
-            .iter_mut()
-            .filter(is_short)
-            .map(|record| record.content.as_str().len())
-            .sum();
-        let mut blocks = Vec::new();
-        if total < BLOCKED_BYTES_MIN {
-            return blocks;
-        }
-        let Some(compressor) = self.compressor.as_mut() else {
-            return blocks;
-        };
-        let mut text = String::with_capacity(BLOCK_BYTES + INLINE_BYTES_MAX);
-        let mut short: Vec<_> = records.iter_mut().filter(is_short).collect();
-        let mut from = 0;
-        for at in 0..short.len() {
-            let start = text.len();
-            text.push_str(short[at].content.as_str());
-            short[at].placement = TextPlacement::Block {
-                index: blocks.len(),
-                start,
-            };
-            if text.len() < BLOCK_BYTES && at + 1 < short.len() {
-                continue;
-            }
-            if let Ok(data) = compressor.compress(text.as_bytes()) {
-                blocks.push(data);
-            } else {
-                for record in &mut short[from..=at] {
-                    record.placement = TextPlacement::Row;
-                }
-            }
-            text.clear();
-            from = at + 1;
-        }
-        blocks
     }
 
     /// Redacts a piece of a log line by line, with the secrets that its sessions have shown.
@@ -476,6 +417,55 @@ impl<'a> Sanitizer<'a> {
         }
         all
     }
+}
+
+fn compress_long_text(content: &str, hash: &[u8; 32]) -> Option<CompressedText> {
+    if content.len() <= INLINE_BYTES_MAX {
+        return None;
+    }
+    let data = compression::compress(content.as_bytes()).ok()?;
+    Some(CompressedText {
+        hash: truncate_hash(hash),
+        data,
+    })
+}
+
+/// Moves the short texts of records into compressed blocks.
+fn pack_blocks(records: &mut [CleanRecord]) -> Vec<Vec<u8>> {
+    let is_short = |record: &&mut CleanRecord| matches!(record.placement, TextPlacement::Row);
+    let total: usize = records
+        .iter_mut()
+        .filter(is_short)
+        .map(|record| record.content.as_str().len())
+        .sum();
+    let mut blocks = Vec::new();
+    if total < BLOCKED_BYTES_MIN {
+        return blocks;
+    }
+    let mut text = String::with_capacity(BLOCK_BYTES + INLINE_BYTES_MAX);
+    let mut short: Vec<_> = records.iter_mut().filter(is_short).collect();
+    let mut from = 0;
+    for at in 0..short.len() {
+        let start = text.len();
+        text.push_str(short[at].content.as_str());
+        short[at].placement = TextPlacement::Block {
+            index: blocks.len(),
+            start,
+        };
+        if text.len() < BLOCK_BYTES && at + 1 < short.len() {
+            continue;
+        }
+        if let Ok(data) = compression::compress(text.as_bytes()) {
+            blocks.push(data);
+        } else {
+            for record in &mut short[from..=at] {
+                record.placement = TextPlacement::Row;
+            }
+        }
+        text.clear();
+        from = at + 1;
+    }
+    blocks
 }
 
 /// Joins a title to one line with single spaces, because titles are printed in tables.

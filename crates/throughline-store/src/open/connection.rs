@@ -32,7 +32,8 @@ const BUSY_INTERVAL: Duration = Duration::from_millis(5);
 const LOCKED_ATTEMPTS: u32 = 500;
 const LOCKED_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How many prepared statements a reader caches. Answering a prompt needs about thirty.
+/// How many prepared statements a connection caches. Answering a prompt needs about thirty, and
+/// writing a batch about as many: with fewer, each batch would compile them again.
 const STATEMENT_CACHE_CAPACITY: usize = 96;
 
 /// Opens the one connection that writes, creating and migrating the store as needed.
@@ -64,6 +65,7 @@ pub(crate) fn create_at_format(path: &Path, format: i64) -> Result<Connection> {
 
 fn apply_pragmas(connection: &Connection) -> Result<()> {
     harden(connection)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE_CAPACITY);
     enable_wal(connection)?;
     connection.execute_batch(&format!(
         "PRAGMA foreign_keys = OFF;

@@ -7,14 +7,13 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::error::{Error, Result};
+use crate::texts::compression;
 
 /// Larger blocks compress better, smaller ones are read faster: a search reads a hundred texts from
 /// as many blocks.
 pub(crate) const BLOCK_BYTES: usize = 16 << 10;
 /// The limit for decompressing a block.
 const BLOCK_BYTES_MAX: usize = 64 << 20;
-/// zstd level 3 compresses these texts as well as much slower levels.
-pub(crate) const ZSTD_LEVEL: i32 = 3;
 
 /// Queries for the blocks that are in use, and for the texts in one block, in order. Every table
 /// that stores texts in blocks must occur here: a repair deletes the texts that it does not find.
@@ -67,8 +66,6 @@ pub(crate) struct BlockCache {
 struct CachedBlocks {
     /// The last block that was loaded comes first.
     blocks: VecDeque<(i64, Vec<u8>)>,
-    /// Created once, because creating one takes as long as decompressing a block.
-    decompressor: Option<zstd::bulk::Decompressor<'static>>,
 }
 
 impl std::fmt::Debug for BlockCache {
@@ -110,10 +107,6 @@ impl CachedBlocks {
         let lost = || Error::MissingText(format!("block {id}"));
         let oldest = (self.blocks.len() >= capacity).then(|| self.blocks.pop_back());
         let mut buffer = oldest.flatten().map(|block| block.1).unwrap_or_default();
-        let decompressor = match &mut self.decompressor {
-            Some(decompressor) => decompressor,
-            none => none.insert(zstd::bulk::Decompressor::new().map_err(|_| lost())?),
-        };
         let mut statement = connection.prepare_cached("SELECT data FROM blocks WHERE id = ?1")?;
         let mut rows = statement.query([id])?;
         let row = rows.next()?.ok_or_else(lost)?;
@@ -122,9 +115,7 @@ impl CachedBlocks {
         };
         buffer.clear();
         buffer.reserve(decompressed_size(data));
-        decompressor
-            .decompress_to_buffer(data, &mut buffer)
-            .map_err(|_| lost())?;
+        compression::decompress_into(data, &mut buffer).map_err(|_| lost())?;
         self.blocks.push_front((id, buffer));
         Ok(())
     }
@@ -162,8 +153,8 @@ pub(crate) fn blank_texts(tx: &Transaction<'_>, id: i64, parts: &[(usize, usize)
             text.fill(b' ');
         }
     }
-    let data = zstd::bulk::compress(&bytes, ZSTD_LEVEL)
-        .map_err(|_| Error::MissingText(format!("block {id}")))?;
+    let data =
+        compression::compress(&bytes).map_err(|_| Error::MissingText(format!("block {id}")))?;
     tx.prepare_cached("UPDATE blocks SET data = ?2 WHERE id = ?1")?
         .execute(params![id, data])?;
     Ok(())
@@ -198,5 +189,5 @@ pub(crate) fn read_block(connection: &Connection, id: i64) -> Result<Vec<u8>> {
         .query_row([id], |row| row.get(0))
         .optional()?;
     let data = data.ok_or_else(lost)?;
-    zstd::bulk::decompress(&data, decompressed_size(&data)).map_err(|_| lost())
+    compression::decompress(&data, decompressed_size(&data)).map_err(|_| lost())
 }

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use crate::error::{Error, Result};
 use crate::hex;
 use crate::ingest::sanitizer::CompressedText;
+use crate::texts::compression;
 
 /// The limit for decompressing a text, so that a damaged length does not allocate all memory. No
 /// stored text is longer.
@@ -33,7 +34,7 @@ pub(crate) fn read_body(connection: &Connection, hash: &[u8]) -> Result<String> 
 pub(crate) fn decompress_body(hash: &[u8], data: &[u8]) -> Result<String> {
     let lost = || Error::MissingText(hex::encode(hash));
     let size = zstd::bulk::Decompressor::upper_bound(data).unwrap_or(TEXT_BYTES_MAX);
-    let bytes = zstd::bulk::decompress(data, size.min(TEXT_BYTES_MAX)).map_err(|_| lost())?;
+    let bytes = compression::decompress(data, size.min(TEXT_BYTES_MAX)).map_err(|_| lost())?;
     String::from_utf8(bytes).map_err(|_| lost())
 }
 

@@ -18,9 +18,8 @@ use crate::lifecycle::forget::{LineNumbers, Needles};
 use crate::query::query_all;
 use crate::records::sessions::SessionRef;
 use crate::salvage::verify::DamagedTexts;
-use crate::texts::blocks::ZSTD_LEVEL;
 use crate::texts::reader::TextReader;
-use crate::texts::{blocks, bodies};
+use crate::texts::{blocks, bodies, compression};
 use redact::CleanString;
 
 /// How many earlier generations of a log are kept; of more, the smallest are deleted.
@@ -68,7 +67,7 @@ pub(crate) fn compress_text(text: &str) -> Option<CompressedText> {
     hash.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
     Some(CompressedText {
         hash,
-        data: zstd::bulk::compress(bytes, ZSTD_LEVEL).ok()?,
+        data: compression::compress(bytes).ok()?,
     })
 }
 

@@ -30,8 +30,10 @@ const CONTEXT_TOKENS_MAX: usize = 155_000;
 pub fn write(plan: &Plan<'_>, rng: Rng, words: &Vocabulary, sink: &mut Sink) -> io::Result<()> {
     let mut log = Log::start(plan, rng, words, sink)?;
     log.preamble()?;
+    let mut turns = 0;
     while log.sink.lines() < plan.lines_min {
-        let turn = story::turn(&mut log.rng, words, plan.project, plan.secret_rate);
+        let turn = story::turn(&mut log.rng, words, plan, turns);
+        turns += 1;
         log.sink.expect(&turn.secrets);
         log.prompt(&turn.prompt)?;
         for step in &turn.steps {

@@ -21,8 +21,10 @@ const INSTRUCTIONS_BYTES: usize = 12_000;
 pub fn write(plan: &Plan<'_>, rng: Rng, words: &Vocabulary, sink: &mut Sink) -> io::Result<()> {
     let mut log = Log::start(plan, rng, sink)?;
     log.session_meta(words)?;
+    let mut turns = 0;
     while log.sink.lines() < plan.lines_min {
-        let turn = story::turn(&mut log.rng, words, plan.project, plan.secret_rate);
+        let turn = story::turn(&mut log.rng, words, plan, turns);
+        turns += 1;
         log.sink.expect(&turn.secrets);
         log.turn_start(&turn.prompt)?;
         for step in &turn.steps {

@@ -21,8 +21,10 @@ const CHUNK_BYTES: usize = 160;
 pub fn write(plan: &Plan<'_>, rng: Rng, words: &Vocabulary, sink: &mut Sink) -> io::Result<()> {
     let mut log = Log::start(plan, rng, sink)?;
     let mut title = String::new();
+    let mut turns = 0;
     while log.sink.lines() < plan.lines_min {
-        let turn = story::turn(&mut log.rng, words, plan.project, plan.secret_rate);
+        let turn = story::turn(&mut log.rng, words, plan, turns);
+        turns += 1;
         log.sink.expect(&turn.secrets);
         log.turn_start(&turn.prompt)?;
         for step in &turn.steps {

@@ -33,8 +33,9 @@ pub use self::sink::MANIFEST;
 
 /// Sessions grow until they have about this many lines: half of them fewer, some many more.
 const LINES_MEDIAN: f64 = 48.0;
-const LINES_SIGMA: f64 = 1.05;
-const LINES_MAX: usize = 3000;
+const LINES_SIGMA: f64 = 1.15;
+const LINES_MIN: u64 = 8;
+const LINES_MAX: usize = 50_000;
 
 /// The first session starts after this; they spread over a year.
 const EPOCH_MS: i64 = 1_756_684_800_000;
@@ -49,6 +50,11 @@ pub struct Options {
     pub agents: Vec<Agent>,
     /// The chance that a prompt or a tool result holds an invented secret.
     pub secret_rate: f64,
+    /// Plants a new secret in every n-th prompt besides; 0 plants none. The rest of the corpus does
+    /// not depend on it.
+    pub prompts_per_secret: u64,
+    /// The number of lines that every session gets at least, instead of a drawn one.
+    pub lines: Option<u64>,
 }
 
 impl Default for Options {
@@ -59,6 +65,8 @@ impl Default for Options {
             seed: 1,
             agents: vec![Claude, Codex, Claude, Grok, Claude, Codex, Claude],
             secret_rate: 0.0,
+            prompts_per_secret: 0,
+            lines: None,
         }
     }
 }
@@ -103,7 +111,7 @@ pub fn write(options: &Options, out: &Path) -> io::Result<Stats> {
             break;
         };
         let mut rng = Rng::fork(options.seed, index as u64);
-        let plan = Plan::draw(&mut rng, &projects, options.secret_rate);
+        let plan = Plan::draw(&mut rng, &projects, options);
         match agent {
             Agent::Claude => claude::write(&plan, rng, &words, &mut sink)?,
             Agent::Codex => codex::write(&plan, rng, &words, &mut sink)?,
@@ -120,17 +128,20 @@ struct Plan<'a> {
     start_ms: i64,
     lines_min: u64,
     secret_rate: f64,
+    prompts_per_secret: u64,
 }
 
 impl<'a> Plan<'a> {
-    fn draw(rng: &mut Rng, projects: &'a [Project], secret_rate: f64) -> Self {
+    fn draw(rng: &mut Rng, projects: &'a [Project], options: &Options) -> Self {
         let project = project::pick(rng, projects);
+        let drawn = rng.size(LINES_MEDIAN, LINES_SIGMA, LINES_MAX) as u64;
         Self {
             project,
             branch: project.branch(rng),
             start_ms: EPOCH_MS + rng.between(0, SPREAD_HOURS * 3_600_000) as i64,
-            lines_min: rng.size(LINES_MEDIAN, LINES_SIGMA, LINES_MAX) as u64,
-            secret_rate,
+            lines_min: options.lines.unwrap_or(drawn).max(LINES_MIN),
+            secret_rate: options.secret_rate,
+            prompts_per_secret: options.prompts_per_secret,
         }
     }
 }

@@ -1,15 +1,57 @@
 //! What happens in a session, whichever agent writes it down.
 
+use super::Plan;
 use super::output;
 use super::project::Project;
 use super::rng::Rng;
 use super::secrets::{self, Secret};
 use super::vocabulary::Vocabulary;
 
-/// Longest tool result, in bytes. Real ones reach megabytes; a few of those would decide the size
-/// of a small corpus.
-const RESULT_BYTES_MAX: usize = 120_000;
-const RESULT_BYTES_MEDIAN: f64 = 340.0;
+/// The lengths of one kind of text, in bytes: lognormal, cut off at both ends.
+struct Lengths {
+    median: f64,
+    sigma: f64,
+    min: usize,
+    max: usize,
+}
+
+// The lengths follow those of real logs, where half of the prompts are shorter than 105 characters
+// and half of the tool results shorter than 611, and one result in ten is longer than 9,000.
+const PROMPT: Lengths = Lengths::new(150.0, 0.9, 50, 500);
+const PASTED_PROMPT: Lengths = Lengths::new(2500.0, 0.9, 500, 24_000);
+const ANSWER: Lengths = Lengths::new(600.0, 0.8, 200, 3000);
+const THINKING: Lengths = Lengths::new(270.0, 1.2, 20, 8000);
+const COMMENTARY: Lengths = Lengths::new(160.0, 0.7, 30, 2000);
+const RESULT: Lengths = Lengths::new(650.0, 1.6, 20, 20_000);
+const LONG_RESULT: Lengths = Lengths::new(40_000.0, 0.5, 20_000, 300_000);
+
+/// How many prompts hold a pasted text, and how many tool results are longer than 20,000.
+const PASTED_PROMPTS: f64 = 0.03;
+const LONG_RESULTS: f64 = 0.005;
+
+impl Lengths {
+    const fn new(median: f64, sigma: f64, min: usize, max: usize) -> Self {
+        Self {
+            median,
+            sigma,
+            min,
+            max,
+        }
+    }
+
+    fn draw(&self, rng: &mut Rng) -> usize {
+        rng.size(self.median, self.sigma, self.max).max(self.min)
+    }
+
+    /// Draws from one distribution, or now and then from the one of the long tail.
+    fn draw_or(&self, tail: &Self, chance: f64, rng: &mut Rng) -> usize {
+        if rng.chance(chance) {
+            tail.draw(rng)
+        } else {
+            self.draw(rng)
+        }
+    }
+}
 
 /// One prompt and everything until the answer to it.
 #[derive(Debug)]
@@ -55,22 +97,28 @@ pub enum Action {
     },
 }
 
-/// Returns the next turn of a session.
-pub fn turn(rng: &mut Rng, words: &Vocabulary, project: &Project, secret_rate: f64) -> Turn {
+/// Returns a turn of a session; `number` says how many came before it.
+pub fn turn(rng: &mut Rng, words: &Vocabulary, plan: &Plan<'_>, number: u64) -> Turn {
+    let (project, secret_rate) = (plan.project, plan.secret_rate);
     let mut secrets = Vec::new();
-    let size = rng.size(110.0, 0.9, 6000);
-    let mut prompt = words.prose(rng, size);
+    let size = PROMPT.draw_or(&PASTED_PROMPT, PASTED_PROMPTS, rng);
+    let mut prompt = words.prose_up_to(rng, size);
     if rng.chance(secret_rate) {
         prompt.push_str(&secrets::plant(rng, &mut secrets));
+    }
+    if plan.prompts_per_secret > 0 && number % plan.prompts_per_secret == 0 {
+        // Its own generator, so that the rest of the session is the same without these secrets.
+        let mut rng = Rng::fork(plan.start_ms.unsigned_abs(), number);
+        prompt.push_str(&secrets::plant(&mut rng, &mut secrets));
     }
     let steps = (0..1 + rng.size(3.5, 0.8, 40))
         .map(|_| step(rng, words, project, secret_rate, &mut secrets))
         .collect();
-    let size = rng.size(420.0, 0.8, 8000);
+    let size = ANSWER.draw(rng);
     Turn {
         prompt,
         steps,
-        answer: words.prose(rng, size),
+        answer: words.prose_up_to(rng, size),
         secrets,
     }
 }
@@ -83,11 +131,11 @@ fn step(
     secrets: &mut Vec<Secret>,
 ) -> Step {
     let thinking = rng.chance(0.45).then(|| {
-        let size = rng.size(260.0, 0.9, 8000);
+        let size = THINKING.draw(rng);
         words.prose(rng, size)
     });
     let says = rng.chance(0.4).then(|| {
-        let size = rng.size(90.0, 0.6, 2000);
+        let size = COMMENTARY.draw(rng);
         words.prose(rng, size)
     });
     let calls = match rng.between(0, 10) {
@@ -112,7 +160,7 @@ fn step(
 }
 
 fn call(rng: &mut Rng, words: &Vocabulary, project: &Project) -> Call {
-    let size = rng.size(RESULT_BYTES_MEDIAN, 1.15, RESULT_BYTES_MAX);
+    let size = RESULT.draw_or(&LONG_RESULT, LONG_RESULTS, rng);
     let path = project.file(rng);
     match rng.between(0, 10) {
         0..=2 => Call {

@@ -171,3 +171,64 @@ fn manifest_names_every_line_with_a_planted_secret() {
         }
     }
 }
+
+#[test]
+fn secrets_in_prompts_change_nothing_else() {
+    let plain = Options {
+        lines: Some(400),
+        ..small(3)
+    };
+    let with_secrets = Options {
+        prompts_per_secret: 10,
+        ..plain.clone()
+    };
+    let (_, plain) = make(&plain);
+    let (stats, files) = make(&with_secrets);
+    assert!(stats.planted >= 6, "{}", stats.planted);
+    for (path, text) in plain.iter().filter(|(path, _)| path.ends_with(".jsonl")) {
+        assert!(text.lines().count() >= 400, "{path}");
+        let changed = text.lines().zip(files[path].lines());
+        let changed = changed.filter(|(before, after)| before != after).count();
+        assert!(changed > 0 && changed < 100, "{path}: {changed}");
+    }
+}
+
+/// The lengths are those of real logs, which decide what ingest costs.
+#[test]
+fn texts_have_the_lengths_of_real_logs() {
+    let options = Options {
+        agents: vec![Agent::Claude],
+        ..small(60)
+    };
+    let (mut prompts, mut answers, mut results) = (Vec::new(), Vec::new(), Vec::new());
+    for text in make(&options).1.values() {
+        for line in lines(text) {
+            let content = &line["message"]["content"];
+            if let (Some("user"), Some(text)) = (line["type"].as_str(), content.as_str()) {
+                prompts.push(text.len());
+            }
+            for block in content.as_array().into_iter().flatten() {
+                if let Some(text) = block["content"].as_str() {
+                    results.push(text.len());
+                }
+                if let (Some("end_turn"), Some(text)) = (
+                    line["message"]["stop_reason"].as_str(),
+                    block["text"].as_str(),
+                ) {
+                    answers.push(text.len());
+                }
+            }
+        }
+    }
+    let share = |lengths: &[usize], range: std::ops::Range<usize>| {
+        let inside = lengths.iter().filter(|length| range.contains(length));
+        inside.count() as f64 / lengths.len() as f64
+    };
+    assert!(share(&prompts, 30..501) > 0.9, "{prompts:?}");
+    assert!(share(&prompts, 501..usize::MAX) > 0.0);
+    assert!(share(&answers, 150..3001) > 0.95, "{answers:?}");
+    let (short, long) = (share(&results, 0..1000), share(&results, 5000..usize::MAX));
+    assert!((0.4..0.75).contains(&short), "{short}");
+    assert!((0.03..0.2).contains(&long), "{long}");
+    assert!(share(&results, 20_000..usize::MAX) > 0.0);
+}

@@ -108,6 +108,16 @@ impl Vocabulary {
         sentence
     }
 
+    /// Returns prose of this size, or a little less: it ends with a word.
+    pub fn prose_up_to(&self, rng: &mut Rng, size_bytes: usize) -> String {
+        let mut text = self.prose(rng, size_bytes);
+        if text.len() > size_bytes {
+            text.truncate(text.floor_char_boundary(size_bytes));
+            text.truncate(text.rfind(' ').unwrap_or(text.len()));
+        }
+        text
+    }
+
     /// Returns sentences of about this many bytes together, in paragraphs.
     pub fn prose(&self, rng: &mut Rng, size_bytes: usize) -> String {
         let mut text = self.sentence(rng);

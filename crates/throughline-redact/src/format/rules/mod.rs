@@ -18,7 +18,7 @@ pub(crate) mod template;
 #[derive(Debug)]
 pub(crate) struct FormatRule {
     pub(crate) name: &'static str,
-    /// What the automaton looks for.
+    /// What the scanner looks for.
     pub(crate) literals: &'static [&'static str],
     /// Matched where the literal starts, or up to `before` bytes earlier. Group 1, if there is one,
     /// is the secret.
