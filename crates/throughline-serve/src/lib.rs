@@ -20,6 +20,7 @@
 
 pub mod changes;
 pub mod client;
+mod config_file;
 mod context;
 pub mod daemon;
 pub mod hook;
@@ -33,6 +34,7 @@ pub mod requests;
 mod settings;
 pub mod stages;
 
+pub use crate::config_file::{ConfigEdit, ConfigFile, ConfigSetting, ConfigSwitch};
 pub use crate::context::{ClockFn, ServeContext};
 pub use crate::kinds::HitType;
 pub use crate::settings::{

@@ -11,7 +11,7 @@ use capture::hook::{HookEvent, HookKind, HookTurn};
 use jiff::Timestamp;
 use memory::{FactId, Flavor, MemoryItem, RecordId, SessionId, Tokens};
 use serde::{Deserialize, Serialize};
-use store::{NewInjection, Store};
+use store::{EventName, NewInjection, Store};
 
 use crate::stages::{self, Stage, StageContext};
 
@@ -42,6 +42,12 @@ pub enum FollowUp {
     NotesGiven {
         session: SessionId,
         compaction: String,
+    },
+    /// Log why a prompt was given nothing.
+    Silent {
+        session: Option<SessionId>,
+        at: Timestamp,
+        reason: String,
     },
     /// Write all summaries that are due.
     Renew,
@@ -183,7 +189,7 @@ pub fn run_follow_ups(
 
 fn execution_order(follow_up: &FollowUp) -> u8 {
     match follow_up {
-        FollowUp::Injected(_) => 0,
+        FollowUp::Injected(_) | FollowUp::Silent { .. } => 0,
         FollowUp::Read { .. } | FollowUp::Store(_) => 1,
         FollowUp::Summarize(_) | FollowUp::Refresh(_) | FollowUp::NotesGiven { .. } => 2,
         FollowUp::Renew => 3,
@@ -195,6 +201,17 @@ fn execution_order(follow_up: &FollowUp) -> u8 {
 fn run_follow_up(follow_up: FollowUp, context: &StageContext<'_>) -> store::Result<()> {
     let stage = match follow_up {
         FollowUp::Injected(injection) => return injection.record_once(context.store),
+        FollowUp::Silent {
+            session,
+            at,
+            reason,
+        } => {
+            let figures = serde_json::Map::from_iter([("reason".to_owned(), reason.into())]);
+            let name = EventName::InjectionSilent;
+            return context
+                .store
+                .record_event(at, name, session.as_ref(), figures);
+        }
         FollowUp::NotesGiven {
             session,
             compaction,

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use capture::hook::{HookHints, parse_payload};
+use capture::hook::{HookEvent, HookHints, HookKind, parse_payload};
 use jiff::Timestamp;
 use memory::Flavor;
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,9 @@ pub fn reply_to_payload(
                     FollowUp::Injected(_) | FollowUp::NotesGiven { .. }
                 )
             };
-            let (shown, follow_ups) = outcome.follow_ups.into_iter().partition(is_shown);
+            let silent = silent_prompt(&event, outcome.silence, now);
+            let follow_ups = outcome.follow_ups.into_iter().chain(silent);
+            let (shown, follow_ups) = follow_ups.partition(is_shown);
             let reply = HookReply {
                 answer: outcome.answer.render(&event),
                 silence: outcome.silence.map(HookSilence::reason),
@@ -76,6 +78,25 @@ pub fn reply_to_payload(
             (reply, super::follow_up::follow_ups_of(&event))
         }
     }
+}
+
+/// Returns the entry of the log for a prompt of a person that was given nothing.
+fn silent_prompt(
+    event: &HookEvent,
+    silence: Option<HookSilence>,
+    now: Timestamp,
+) -> Option<FollowUp> {
+    let is_decided = matches!(
+        silence,
+        Some(HookSilence::Off(_) | HookSilence::Recall(_) | HookSilence::NothingRelevant)
+    );
+    let is_prompt = matches!(event.kind, HookKind::Prompt { .. });
+    (is_decided && is_prompt).then_some(())?;
+    Some(FollowUp::Silent {
+        session: event.session.clone(),
+        at: now,
+        reason: silence?.reason(),
+    })
 }
 
 impl HookReply {

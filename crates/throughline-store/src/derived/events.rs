@@ -76,6 +76,7 @@ event_names! {
     CompactionDeclinedModelFailed = "compaction.declined.model_failed",
         "the model produced no usable summary";
     CompactionDeclinedFailed = "compaction.declined.failed", "the compaction failed";
+    InjectionSilent = "injection.silent", "a prompt was given nothing from memory";
     SessionResumed = "session.resumed",
         "a compaction found a summary that covers no known message";
     SwitchChecked = "switch.checked", "a switch was read before work began";
