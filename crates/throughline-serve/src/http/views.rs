@@ -334,7 +334,7 @@ impl From<memory::Session> for SessionView {
             outcome: session.outcome.map(memory::Outcome::name),
             evicted: session.evicted,
             detached: session.detached,
-            gone: session.source_gone,
+            gone: session.source_gone && session.source.is_some(),
             marks: session.marks.into(),
         }
     }
