@@ -22,6 +22,7 @@
 
 pub mod changes;
 pub mod client;
+mod config_file;
 mod context;
 pub mod daemon;
 pub mod hook;
@@ -36,6 +37,7 @@ pub mod requests;
 mod settings;
 pub mod stages;
 
+pub use crate::config_file::{ConfigEdit, ConfigFile, ConfigSetting, ConfigSwitch};
 pub use crate::context::{ClockFn, ServeContext};
 pub use crate::kinds::HitType;
 pub use crate::settings::{

@@ -62,7 +62,7 @@ pub use crate::derived::digests::{PendingDigest, StoredDigest};
 pub use crate::derived::events::{EventFilter, EventName, StoredEvent};
 pub use crate::derived::facts::{FactFilter, FactOutcome, FactScope, FactSessionFilter, NewFact};
 pub use crate::derived::injections::{
-    InjectedItem, Injection, InjectionVerdict, NewInjection, USEFULNESS_UNKNOWN,
+    InjectedItem, Injection, InjectionVerdict, ItemUse, NewInjection, USEFULNESS_UNKNOWN,
 };
 pub use crate::derived::layers::relative_path;
 pub use crate::derived::leases::{Lease, LeaseKind, LeaseOutcome};
@@ -103,7 +103,7 @@ pub use crate::records::sessions::{SessionCursor, SessionFilter};
 pub use crate::records::steps::SessionStep;
 pub use crate::records::timeline::{SessionOutline, StoreCounts};
 pub use crate::records::touches::FileTouch;
-pub use crate::records::usage::{RequestSize, UsageFilter, UsageRow};
+pub use crate::records::usage::{RequestSize, ResponseUsage, UsageFilter, UsageRow};
 pub use crate::salvage::health::Health;
 pub use crate::salvage::repair::{RepairReport, repair};
 pub use crate::salvage::verify::DamagedTexts;

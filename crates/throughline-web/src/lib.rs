@@ -31,10 +31,10 @@ const INDEX: PageFile = PageFile {
 /// reads, so every path that is no file leads to the page itself.
 pub fn page_file(path: &str) -> PageFile {
     match path {
-        "app.js" => PageFile {
-            content_type: "text/javascript; charset=utf-8",
-            bytes: include_bytes!("../dist/app.js"),
-        },
+        "app.js" => script(include_bytes!("../dist/app.js")),
+        "shared.js" => script(include_bytes!("../dist/shared.js")),
+        "more.js" => script(include_bytes!("../dist/more.js")),
+        "highlight.js" => script(include_bytes!("../dist/highlight.js")),
         "app.css" => PageFile {
             content_type: "text/css; charset=utf-8",
             bytes: include_bytes!("../dist/app.css"),
@@ -44,6 +44,13 @@ pub fn page_file(path: &str) -> PageFile {
             bytes: include_bytes!("../dist/icon.svg"),
         },
         _ => INDEX,
+    }
+}
+
+const fn script(bytes: &'static [u8]) -> PageFile {
+    PageFile {
+        content_type: "text/javascript; charset=utf-8",
+        bytes,
     }
 }
 

@@ -19,6 +19,19 @@ export type UsageGroup = Schemas["UsageGroup"];
 export type Keeping = Schemas["Keeping"];
 export type Health = Schemas["Health"];
 export type ContextAnswer = Schemas["ContextAnswer"];
+export type FactDetail = Schemas["FactDetail"];
+export type FactUse = Schemas["FactUse"];
+export type Workspace = Schemas["Workspace"];
+export type ConfigAnswer = Schemas["ConfigAnswer"];
+export type SwitchAnswer = Schemas["SwitchAnswer"];
+export type OwnUsage = Schemas["OwnUsage"];
+export type LoggedEvent = Schemas["LoggedEvent"];
+export type Compaction = Schemas["SessionCompaction"];
+export type NestedSession = Schemas["NestedSession"];
+export type Turn = Schemas["SessionTurn"];
+export type RedactionReview = Schemas["RedactionReview"];
+export type Forgotten = Schemas["Forgotten"];
+export type Marks = Schemas["MarksView"];
 
 /** Whether the page can talk to the daemon. */
 export const access = signal<"starting" | "ready" | "locked" | "gone">("starting");
@@ -111,10 +124,20 @@ export async function call<T>(method: string, path: string, body?: unknown): Pro
   return (text ? JSON.parse(text) : undefined) as T;
 }
 
+/** Reads an answer that is a file. */
+export async function getFile(path: string): Promise<Blob> {
+  return (await send("GET", path)).blob();
+}
+
+/** Sends a request that outlives the page. */
+export function sendBeforeLeaving(method: string, path: string): void {
+  send(method, path, { keepalive: true }).catch((error) => console.warn(`${method} ${path}: ${error}`));
+}
+
 /** A change that the daemon reports. */
 export interface Change {
+  change: "record" | "forgotten" | "fact" | "summary";
   session_id?: string;
-  kind?: string;
 }
 
 /** Reads the daemon's events until `abort` fires; waits longer after each failure. */

@@ -1,63 +1,145 @@
-// What is kept: the store, its limits, and the agents with the days until they delete their logs.
+// What is kept: the store, its limits, the agents' logs, the memory layers, and the daemon's log.
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { type Health, type Keeping, get } from "./api";
-import { failure } from "./notice";
-import { onScreen } from "./route";
-import { Ago, amount, visible } from "./text";
-import { Skeleton } from "./search";
+import { type Health, type Keeping, type LoggedEvent, type Workspace, get, query } from "./api";
+import { onScreen, sessionPath } from "./route";
+import { Show, load, loaded } from "./state";
+import { Ago, amount, bytes, count, shortWorkspace, visible } from "./text";
 
-const health = signal<Health | undefined>(undefined);
-const keeping = signal<Keeping | undefined>(undefined);
+interface HealthCheck { name: string; value: number | null; target: string; is_met: boolean; since: string | null; reason: string | null }
 
-onScreen("keep", () => {
-  get<Health>("/health").then((answer) => (health.value = answer), failure);
-  get<Keeping>("/retention").then((answer) => (keeping.value = answer), failure);
-});
+const health = loaded<Health>();
+const keeping = loaded<Keeping>();
+const workspaces = loaded<Workspace[]>();
+const layers = loaded<HealthCheck[]>();
+const events = loaded<LoggedEvent[]>();
+const workspace = signal<string | undefined>(undefined);
 
-export function bytes(count: number): string {
-  const units = ["bytes", "kB", "MB", "GB", "TB"];
-  const unit = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3));
-  return unit === 0 ? `${count} bytes` : `${(count / 1000 ** unit).toFixed(1)} ${units[unit]}`;
+function loadKeep(): void {
+  void load(health, get<Health>("/health"));
+  void load(keeping, get<Keeping>("/retention"));
+  void load(events, get<LoggedEvent[]>(query("/events/log", { limit: 100 })));
+  void load(workspaces, get<Workspace[]>("/workspaces")).then(() => {
+    const busiest = workspaces.value.value?.toSorted((a, b) => b.sessions - a.sessions)[0];
+    if (busiest) chooseWorkspace(workspace.value ?? busiest.key);
+  });
 }
 
-function Fact({ name, children }: { name: string; children: JSX.Element | string }): JSX.Element {
-  return <tr><th scope="row">{name}</th><td>{children}</td></tr>;
+function chooseWorkspace(key: string): void {
+  workspace.value = key;
+  layers.value = {};
+  void load(layers, get<HealthCheck[]>(query("/layers", { workspace: key })));
+}
+
+onScreen("keep", loadKeep);
+
+function Figures({ state }: { state: Health }): JSX.Element {
+  const figures: [string, JSX.Element | string][] = [
+    ["Sessions", amount(state.sessions)], ["Records", amount(state.records)], ["Facts", amount(state.facts)], ["Pins", amount(state.pins)],
+    ["Latest record", <Ago at={state.last} />], ["Encrypted", state.encrypted ? "yes" : "no"],
+  ];
+  return <dl class="figures">{figures.map(([label, value]) => <div><dt>{label}</dt><dd>{value}</dd></div>)}</dl>;
+}
+
+function Budget({ kept }: { kept: Keeping }): JSX.Element {
+  const share = Math.min(100, (100 * kept.raw_bytes) / kept.raw_soft_cap_bytes);
+  return (
+    <section class="card" aria-labelledby="budget-title">
+      <h2 id="budget-title">Space</h2>
+      <p class="budget"><span class="bar large"><i style={{ width: `${Math.max(0.5, share)}%` }} /></span></p>
+      <p>
+        <b>{bytes(kept.raw_bytes)}</b> of texts and logs, {share < 0.1 ? "less than 0.1" : share.toFixed(1)} % of the {bytes(kept.raw_soft_cap_bytes)} limit, and {bytes(kept.distilled_bytes)} of digests, facts and figures, which are always kept.
+        {kept.raw_max_age_days && ` Digested texts older than ${kept.raw_max_age_days} days go first, and only above the limit.`}
+      </p>
+      <details>
+        <summary>{kept.next.length === 0 ? "Nothing would be removed now. What would go first if the limit were reached" : `${count(kept.next.length, "session")} would be reduced to their digests`}</summary>
+        <ol>{kept.next_sessions.map((session) => <li><a href={sessionPath(session.id)}>{visible(session.title ?? session.id)}</a> <span class="faint">{bytes(session.bytes)} · <Ago at={session.ended} /></span></li>)}</ol>
+      </details>
+    </section>
+  );
+}
+
+function daysUntil(time: string): string {
+  const days = Math.ceil((new Date(time).getTime() - Date.now()) / 86_400_000);
+  return days <= 0 ? "now" : `in ${count(days, "day")}`;
+}
+
+function Agents({ kept }: { kept: Keeping }): JSX.Element {
+  const found = kept.agents.filter((agent) => agent.logs > 0);
+  return (
+    <section aria-labelledby="agents-title">
+      <h2 id="agents-title">Agents’ own logs</h2>
+      {found.length === 0 ? <p class="faint">No logs of agents were found in their default folders.</p> : (
+        <div class="scroll-x" tabIndex={0} role="region" aria-label="Agents">
+          <table>
+            <thead><tr><th>Agent</th><th class="number">Logs</th><th class="number">Size</th><th>Deletes its logs after</th><th>Oldest is deleted</th></tr></thead>
+            <tbody>{found.map((agent) => (
+              <tr>
+                <td>{agent.agent}</td><td class="number">{amount(agent.logs)}</td><td class="number">{bytes(agent.size_bytes)}</td>
+                <td>{agent.deletes_after_days ? count(agent.deletes_after_days, "day") : "never"}</td>
+                <td>{agent.next_deletion ? <><b>{daysUntil(agent.next_deletion)}</b> <span class="faint">it stays here</span></> : ""}</td>
+              </tr>
+            ))}</tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Layers(): JSX.Element {
+  return (
+    <section aria-labelledby="layers-title">
+      <h2 id="layers-title">Memory layers</h2>
+      <Show of={workspaces} rows={2}>
+        {(list) => (
+          <label class="inline">Workspace <select value={workspace.value} onChange={(event) => chooseWorkspace(event.currentTarget.value)}>{list.map(({ key }) => <option value={key}>{shortWorkspace(key)}</option>)}</select></label>
+        )}
+      </Show>
+      {workspace.value && (
+        <Show of={layers} rows={3}>
+          {(checks) => checks.length === 0 ? <p class="faint">No session of this workspace has touched a file yet.</p> : (
+            <table>
+              <thead><tr><th>Figure</th><th class="number">Value</th><th>Target</th><th>State</th><th>Since</th></tr></thead>
+              <tbody>{checks.map((check) => (
+                <tr><td>{check.name}{check.reason && <><br /><span class="faint">{check.reason}</span></>}</td><td class="number">{check.value === null ? "\u2013" : Math.round(10 * check.value) / 10}</td><td>{check.target}</td><td><span class={check.is_met ? "tag good" : "tag bad"}>{check.is_met ? "met" : check.value === null ? "not measured" : "missed"}</span></td><td><Ago at={check.since} /></td></tr>
+              ))}</tbody>
+            </table>
+          )}
+        </Show>
+      )}
+    </section>
+  );
+}
+
+function EventLog(): JSX.Element {
+  return (
+    <section aria-labelledby="events-title">
+      <h2 id="events-title">What Throughline did</h2>
+      <Show of={events} rows={3}>
+        {(list) => list.length === 0 ? <p class="faint">Nothing was logged yet.</p> : (
+          <table>
+            <thead><tr><th>When</th><th>Event</th><th>Figures</th></tr></thead>
+            <tbody>{list.toReversed().slice(0, 30).map((event) => (
+              <tr><td><Ago at={event.ts} /></td><td><code>{event.name}</code></td><td class="faint wrap">{visible(Object.entries(event.figures).map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", "))}</td></tr>
+            ))}</tbody>
+          </table>
+        )}
+      </Show>
+    </section>
+  );
 }
 
 export function KeepScreen(): JSX.Element {
-  const [state, kept] = [health.value, keeping.value];
-  if (!state || !kept) return <main><h1>What is kept</h1><Skeleton /></main>;
   return (
     <main>
-      <h1>What is kept</h1>
-      <table>
-        <tbody>
-          <Fact name="Memory">{`${amount(state.sessions)} sessions, ${amount(state.records)} records, ${amount(state.facts)} facts, ${amount(state.pins)} pins`}</Fact>
-          <Fact name="Latest record"><Ago at={state.last} /></Fact>
-          <Fact name="Texts and logs">{`${bytes(kept.raw_bytes)} of ${bytes(kept.raw_soft_cap_bytes)}; above that the oldest digested sessions are reduced to their digests`}</Fact>
-          <Fact name="Would be removed next">{kept.next.length === 0 ? "Nothing; the store is below its limit" : `${kept.next.length} sessions`}</Fact>
-          <Fact name="Encrypted">{state.encrypted ? "yes" : "no"}</Fact>
-          <Fact name="Injection">{kept.injection ? "on" : "off"}</Fact>
-          <Fact name="Leaves this machine">{kept.leaves_the_machine.length === 0 ? "Nothing" : kept.leaves_the_machine.join("; ")}</Fact>
-        </tbody>
-      </table>
-      <h2>Agents</h2>
-      <table>
-        <thead><tr><th>Agent</th><th class="number">Logs</th><th class="number">Size</th><th>Deletes its logs after</th><th>Next deletion</th></tr></thead>
-        <tbody>
-          {kept.agents.filter((agent) => agent.logs > 0).map((agent) => (
-            <tr>
-              <td>{visible(agent.agent)}</td>
-              <td class="number">{amount(agent.logs)}</td>
-              <td class="number">{bytes(agent.size_bytes)}</td>
-              <td>{agent.deletes_after_days ? `${agent.deletes_after_days} days` : "never"}</td>
-              <td>{agent.next_deletion ? <Ago at={agent.next_deletion} /> : ""}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <div class="screen-head"><h1>What is kept</h1></div>
+      <Show of={health} retry={loadKeep} rows={2}>{(state) => <Figures state={state} />}</Show>
+      <Show of={keeping} retry={loadKeep} rows={4}>{(kept) => <><Budget kept={kept} /><Agents kept={kept} /></>}</Show>
+      <Layers />
+      <EventLog />
+      <Show of={health} rows={1}>{(state) => <p class="faint">Throughline {state.version}, process {state.pid}, running for {count(Math.round(state.uptime_s / 60), "minute")}.</p>}</Show>
     </main>
   );
 }

@@ -1,68 +1,74 @@
-// The page: its frame, its keys, and the screen that the address names.
+// The page: its frame, and the screen that the address names.
 
 import { signal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { access, listen, signIn } from "./api";
-import { GivenScreen } from "./given";
-import { KeepScreen } from "./keep";
+import { Dialogs } from "./dialog";
+import { KeyHint, listenToKeys, showKeys } from "./keys";
 import { MemoryScreen } from "./memory";
-import { Notices } from "./notice";
+import { Notices, failure } from "./notice";
+import { showPalette } from "./palette";
 import { RecordScreen } from "./record";
-import { open, route } from "./route";
-import { SearchScreen } from "./search";
-import { SessionScreen, onSessionKey, refresh } from "./session";
-import { UsageScreen } from "./usage";
+import { route } from "./route";
+import { SCREENS } from "./screens";
+import { SearchScreen, onNewSession } from "./search";
+import { SessionScreen, refresh } from "./session";
+import { Skeleton } from "./state";
+import "./theme";
 
-const SCREENS: [path: string, name: string, screen: () => JSX.Element][] = [
-  ["", "Search", SearchScreen],
-  ["memory", "Memory", MemoryScreen],
-  ["given", "Given", GivenScreen],
-  ["usage", "Usage", UsageScreen],
-  ["keep", "Keep", KeepScreen],
-];
+type Screen = () => JSX.Element;
+const FIRST: Record<string, Screen> = { "": SearchScreen, memory: MemoryScreen, s: SessionScreen, r: RecordScreen };
+/** The other screens, once their file is loaded. */
+const others = signal<Record<string, Screen> | undefined>(undefined);
+let isLoadingOthers = false;
 
-const KEYS: [keys: string, action: string][] = [
-  ["/", "search"], ["1 – 5", "screens"], ["j k", "next and previous record"], ["J K", "next and previous prompt"],
-  ["e E", "next and previous error"], ["g G", "first and last record"], ["o O", "unfold one, or all"], ["f n N", "find, next and previous match"],
-  ["t", "follow a live session"], ["v", "talk only"], ["c", "copy the resume command"], ["y", "copy a link"],
-  ["p", "pin the record"], ["a", "add the selection to memory"], ["x", "forget the record"], ["?", "these keys"], ["Esc", "back"],
-];
-
-const showsKeys = signal(false);
-
-function KeysDialog(): JSX.Element {
-  return (
-    <div class="backdrop" onClick={() => (showsKeys.value = false)}>
-      <div class="dialog" role="dialog" aria-label="Keys" aria-modal="true">
-        <h2>Keys</h2>
-        <dl>{KEYS.map(([keys, action]) => <><dt><kbd>{keys}</kbd></dt><dd>{action}</dd></>)}</dl>
-        <button type="button" autofocus>Close</button>
-      </div>
-    </div>
-  );
+function loadOthers(): void {
+  if (isLoadingOthers) return;
+  isLoadingOthers = true;
+  import("./more").then((more) => {
+    others.value = {
+      given: more.GivenScreen, usage: more.UsageScreen, files: more.FilesScreen, patterns: more.PatternsScreen, keep: more.KeepScreen,
+      settings: more.SettingsScreen,
+    };
+  }, failure);
 }
 
-addEventListener("keydown", (event) => {
-  const place = event.target as HTMLElement;
-  const isTyping = place.matches?.("input, textarea, select");
-  if (event.key === "Escape") {
-    if (showsKeys.value) showsKeys.value = false;
-    else if (isTyping) place.blur();
-    else history.back();
-    return;
-  }
-  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || access.value !== "ready") return;
-  const screen = SCREENS[Number(event.key) - 1];
-  if (event.key === "/") {
-    if (route.value.screen !== "") open("/ui/");
-    requestAnimationFrame(() => document.getElementById("search")?.focus());
-  } else if (event.key === "?") showsKeys.value = true;
-  else if (screen) open(`/ui/${screen[0]}`);
-  else if (route.value.screen === "s" && !(event.key === "Enter" && place.matches("button, a, summary")) && onSessionKey(event.key)) {
-    // The key was used.
-  } else return;
-  event.preventDefault();
-});
+/** The screen of the address; a skeleton until its file is loaded. */
+function CurrentScreen(): JSX.Element {
+  const { screen } = route.value;
+  const isKnown = SCREENS.some(({ path }) => path === screen);
+  const Screen = FIRST[screen] ?? others.value?.[screen];
+  if (Screen) return <Screen />;
+  if (!isKnown) return <main><h1>No such page</h1><p><a href="/ui/">Search</a></p></main>;
+  loadOthers();
+  return <main aria-busy="true"><h1 class="visually-hidden">Loading</h1><Skeleton /></main>;
+}
+
+function Navigation(): JSX.Element {
+  const { screen } = route.value;
+  return (
+    <nav aria-label="Screens">
+      <a class="brand" href="/ui/" aria-label="Throughline">
+        <svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><path d="M3 7h5c5 0 3 10 8 10h5M3 12h18" /></svg>
+        <span>Throughline</span>
+      </a>
+      <ul>
+        {SCREENS.map(({ path, name, icon }, at) => (
+          <li>
+            <a href={`/ui/${path}`} aria-current={screen === path ? "page" : undefined}>
+              <svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true"><path d={icon} /></svg>
+              <span>{name}</span><KeyHint keys={String(at + 1)} />
+            </a>
+          </li>
+        ))}
+      </ul>
+      <div class="nav-foot">
+        <button type="button" class="quiet" onClick={showPalette}>Commands <kbd aria-hidden="true">Ctrl K</kbd></button>
+        <button type="button" class="quiet" onClick={showKeys}>Keys <KeyHint keys="?" /></button>
+      </div>
+    </nav>
+  );
+}
 
 function App(): JSX.Element {
   if (access.value === "starting") return <main aria-busy="true" />;
@@ -74,37 +80,56 @@ function App(): JSX.Element {
       </main>
     );
   }
-  const { screen } = route.value;
-  const Screen = screen === "s" ? SessionScreen : screen === "r" ? RecordScreen : SCREENS.find(([path]) => path === screen)?.[2];
   return (
     <>
-      <nav aria-label="Screens">
-        <a class="brand" href="/ui/">Throughline</a>
-        {SCREENS.map(([path, name], at) => (
-          <a href={`/ui/${path}`} aria-current={screen === path ? "page" : undefined}>{name}<kbd aria-hidden="true">{at + 1}</kbd></a>
-        ))}
-        <button type="button" onClick={() => (showsKeys.value = true)}>Keys <kbd aria-hidden="true">?</kbd></button>
-      </nav>
-      {access.value === "gone" && <p class="banner" role="alert">The daemon does not answer. Run <code>throughline web</code>; this page tries again by itself.</p>}
-      {Screen ? <Screen /> : <main><h1>No such page</h1><p><a href="/ui/">Search</a></p></main>}
-      {showsKeys.value && <KeysDialog />}
+      <a class="skip" href="#main">Skip to the content</a>
+      <Navigation />
+      <div class="page" id="main" tabIndex={-1}>
+        {access.value === "gone" && (
+          <p class="banner" role="alert">The daemon does not answer. This page tries again by itself; <code>throughline web</code> starts it.</p>
+        )}
+        <CurrentScreen />
+      </div>
+      <Dialogs />
       <Notices />
     </>
   );
 }
 
+/** A hidden tab stops listening after this time, so that it does not keep an idle daemon running. */
+const HIDDEN_MAX_MS = 10 * 60_000;
+
+/** One tab listens for all of them, because a browser opens few connections to one address. */
+function listenToChanges(): void {
+  const channel = new BroadcastChannel("throughline-changes");
+  const onChange = (session: string) => {
+    void refresh(session);
+    onNewSession();
+  };
+  channel.onmessage = (event) => onChange(String(event.data));
+  let stop: AbortController | undefined;
+  const start = () => {
+    if (stop && !stop.signal.aborted) return;
+    const abort = (stop = new AbortController());
+    const work = () => listen((change) => {
+      if (!change.session_id) return;
+      channel.postMessage(change.session_id);
+      onChange(change.session_id);
+    }, abort.signal);
+    navigator.locks.request("throughline-listener", { signal: abort.signal }, work).catch(() => {
+      if (!abort.signal.aborted) void work();
+    });
+  };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(() => stop?.abort(), HIDDEN_MAX_MS);
+    else start();
+  });
+  start();
+}
+
 await signIn();
 render(<App />, document.body);
-if (access.value === "ready") {
-  // A hidden tab stops listening, so that it does not keep an idle daemon running.
-  let listening: AbortController | undefined;
-  const update = () => {
-    if (document.hidden) listening?.abort();
-    else if (!listening || listening.signal.aborted) {
-      listening = new AbortController();
-      void listen((change) => change.session_id && void refresh(change.session_id), listening.signal);
-    }
-  };
-  document.addEventListener("visibilitychange", update);
-  update();
-}
+listenToKeys(showPalette);
+if (access.value === "ready") listenToChanges();

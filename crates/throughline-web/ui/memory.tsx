@@ -1,29 +1,36 @@
-// Facts, preferences and pins: read, add, edit, pin, forget.
+// Facts, preferences and pins: read, filter, add, edit, pin, forget.
 
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { type Fact, type FactPage, call, get, query } from "./api";
+import { useEffect } from "preact/hooks";
+import { type Fact, type FactPage, type Forgotten, call, get, query, sendBeforeLeaving } from "./api";
+import { addToMemory } from "./add";
+import { FactCard } from "./fact";
+import { onKeys } from "./keys";
 import { failure, show } from "./notice";
-import { onScreen, parameters, route } from "./route";
-import { Ago, shortWorkspace, visible } from "./text";
-import { Skeleton } from "./search";
+import { onScreen, parameters, route, setParameter } from "./route";
+import { Empty, Show, load, loaded } from "./state";
+import { count, shortWorkspace } from "./text";
 
-const facts = signal<Fact[] | undefined>(undefined);
+const page = loaded<FactPage>();
 const filter = signal("");
-const editing = signal<string | undefined>(undefined);
+/** Facts that are being forgotten; undo brings them back until they are deleted. */
+const leaving = signal<ReadonlySet<string>>(new Set());
 
-async function loadFacts(): Promise<void> {
-  try {
-    facts.value = (await get<FactPage>(query("/memory/facts", { limit: 1000 }))).facts;
-  } catch (error) {
-    failure(error);
-  }
+export async function loadFacts(): Promise<void> {
+  const history = parameters.value.get("history") === "true";
+  await load(page, get<FactPage>(query("/memory/facts", { limit: 1000, history })));
 }
 
 onScreen("memory", () => void loadFacts());
+onKeys("memory", (key) => {
+  if (key !== "a") return false;
+  addToMemory("");
+  return true;
+});
 
 /** Runs a change of memory, reloads the facts, and says what was done. */
-async function change(done: string, work: () => Promise<unknown>, undo?: () => Promise<unknown>) {
+export async function change(done: string, work: () => Promise<unknown>, undo?: () => Promise<unknown>): Promise<void> {
   try {
     await work();
     show(done, undo && (() => void change("Undone", undo)));
@@ -33,10 +40,15 @@ async function change(done: string, work: () => Promise<unknown>, undo?: () => P
   }
 }
 
-const setPinned = (id: string, pinned: boolean) => call("POST", "/memory/pin", { id, pinned });
+const setPinned = (id: string, pinned: boolean) => call<{ id: string }>("POST", "/memory/pin", { id, pinned });
 
 export function pin(id: string, pinned = true): Promise<void> {
-  return change(pinned ? "Pinned" : "Unpinned", () => setPinned(id, pinned), () => setPinned(id, !pinned));
+  let pinnedId = id;
+  return change(
+    pinned ? "Pinned" : "Unpinned",
+    async () => (pinnedId = (await setPinned(id, pinned)).id),
+    () => setPinned(pinnedId, !pinned),
+  );
 }
 
 export function PinButton({ id, pinned = false }: { id: string; pinned?: boolean }): JSX.Element {
@@ -47,89 +59,99 @@ export function PinButton({ id, pinned = false }: { id: string; pinned?: boolean
   );
 }
 
-/** Stores a passage as a fact. */
-export function remember(text: string, folder?: string | null): Promise<void> {
-  return change("Added to memory", () => call("POST", "/memory/remember", folder ? { text, folder } : { text }));
+/** Deleting waits for this long, because it erases every trace and cannot be undone afterwards. */
+const UNDO_MS = 8_000;
+
+/** Forgets a fact for good, unless the person undoes it. */
+export async function forgetFact(fact: Fact): Promise<void> {
+  try {
+    const planned = await call<Forgotten>("DELETE", `/memory/fact/${fact.id}?dry_run=true`);
+    const path = query(`/memory/fact/${fact.id}`, { confirm: planned.confirm });
+    leaving.value = new Set(leaving.value).add(fact.id);
+    const leave = () => sendBeforeLeaving("DELETE", path);
+    const end = () => {
+      clearTimeout(timer);
+      removeEventListener("pagehide", leave);
+    };
+    const timer = setTimeout(() => {
+      end();
+      call("DELETE", path).then(loadFacts, failure);
+    }, UNDO_MS);
+    addEventListener("pagehide", leave);
+    show("Forgotten", () => {
+      end();
+      const kept = new Set(leaving.value);
+      kept.delete(fact.id);
+      leaving.value = kept;
+    });
+  } catch (error) {
+    failure(error);
+  }
 }
 
-/** Forgets a fact for good. Undo stores it again as a statement of the user. */
-function forget(fact: Fact): Promise<void> {
-  return change(
-    "Forgotten",
-    () => call("DELETE", `/memory/fact/${fact.id}`),
-    () => call("POST", "/memory/remember", { text: fact.content, tags: fact.tags, pinned: fact.pinned }),
+const KINDS = ["preference", "decision", "correction", "command", "outcome", "note"];
+
+function Filters({ facts }: { facts: Fact[] }): JSX.Element {
+  const keys = [...new Set(facts.map((fact) => fact.workspace ?? ""))].sort();
+  const value = (name: string) => parameters.value.get(name) ?? "";
+  return (
+    <div class="filters" role="group" aria-label="Filters">
+      <label><span>Contains</span><input type="search" aria-label="Filter the facts" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} /></label>
+      <label><span>Kind</span>
+        <select value={value("kind")} onChange={(event) => setParameter("kind", event.currentTarget.value)}><option value="">any</option>{KINDS.map((kind) => <option>{kind}</option>)}</select>
+      </label>
+      <label><span>Workspace</span>
+        <select value={value("workspace")} onChange={(event) => setParameter("workspace", event.currentTarget.value)}>
+          <option value="">any</option>{keys.map((key) => <option value={key || "everywhere"}>{key ? shortWorkspace(key) : "everywhere"}</option>)}
+        </select>
+      </label>
+      <label class="check"><input type="checkbox" checked={value("pinned") === "true"} onChange={(event) => setParameter("pinned", event.currentTarget.checked ? "true" : undefined)} /> pinned</label>
+      <label class="check"><input type="checkbox" checked={value("history") === "true"} onChange={(event) => setParameter("history", event.currentTarget.checked ? "true" : undefined)} /> replaced ones too</label>
+    </div>
   );
 }
 
-function edit(fact: Fact, text: string): Promise<void> {
-  editing.value = undefined;
-  if (text === fact.content) return Promise.resolve();
-  return change("Changed", () => call("PATCH", `/memory/fact/${fact.id}`, { content: text }));
+function shownFacts(facts: Fact[]): Fact[] {
+  const words = filter.value.toLowerCase();
+  const [kind, workspace, pinned] = ["kind", "workspace", "pinned"].map((name) => parameters.value.get(name));
+  return facts.filter((fact) =>
+    !leaving.value.has(fact.id)
+    && (!words || `${fact.content} ${fact.tags.join(" ")}`.toLowerCase().includes(words))
+    && (!kind || fact.kind === kind)
+    && (!workspace || (fact.workspace ?? "everywhere") === workspace)
+    && (pinned !== "true" || fact.pinned));
 }
 
-function FactCard({ fact }: { fact: Fact }): JSX.Element {
-  const isTarget = parameters.value.get("fact") === fact.id;
+function List({ all }: { all: Fact[] }): JSX.Element {
+  const target = parameters.value.get("fact");
+  useEffect(() => {
+    if (target) document.getElementById(`fact-${target}`)?.scrollIntoView({ block: "center" });
+  }, [target]);
+  const shown = shownFacts(all);
+  const rules = shown.filter((fact) => fact.kind === "preference" || fact.pinned);
+  const others = shown.filter((fact) => !rules.includes(fact));
+  const list = (facts: Fact[]) => <ul class="facts">{facts.map((fact) => <FactCard key={fact.id} fact={fact} isTarget={fact.id === target} />)}</ul>;
   return (
-    <li class={isTarget ? "fact target" : "fact"} id={`fact-${fact.id}`}>
-      {editing.value === fact.id ? (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            void edit(fact, String(new FormData(event.currentTarget).get("text")));
-          }}
-        >
-          <textarea name="text" aria-label="The fact" defaultValue={fact.content} />
-          <button type="submit">Save</button>
-          <button type="button" onClick={() => (editing.value = undefined)}>Cancel</button>
-        </form>
-      ) : (
-        <p>{visible(fact.content)}</p>
-      )}
-      <div class="fact-line">
-        <span class="kind">{fact.kind}</span>
-        <span class="faint">
-          {shortWorkspace(fact.workspace)} · said by {fact.trust} · seen {fact.times}× · <Ago at={fact.ts} />
-        </span>
-        {fact.tags.map((tag) => <span class="tag">{visible(tag)}</span>)}
-        <PinButton id={fact.id} pinned={fact.pinned} />
-        <button type="button" onClick={() => (editing.value = fact.id)}>Edit</button>
-        <button type="button" onClick={() => void forget(fact)}>Forget</button>
-      </div>
-      {fact.sources.length > 0 && (
-        <details>
-          <summary>Evidence ({fact.sources.length})</summary>
-          <ul>{fact.sources.map((source) => <li><a href={`/ui/r/${source}`}>{source}</a></li>)}</ul>
-        </details>
-      )}
-    </li>
+    <>
+      <Filters facts={all} />
+      <p class="status" role="status">{count(shown.length, "fact")}{shown.length < all.length && ` of ${all.length}`}</p>
+      {shown.length === 0 && (all.length === 0
+        ? <Empty title="No facts yet"><p>They are found in sessions as agents work, or added here.</p></Empty>
+        : <Empty title="No fact passes these filters" />)}
+      {rules.length > 0 && <section aria-label="Rules and pins"><h2>Rules and pins</h2>{list(rules)}</section>}
+      {others.length > 0 && <section aria-label="Facts"><h2>Facts</h2>{list(others)}</section>}
+    </>
   );
 }
 
 export function MemoryScreen(): JSX.Element {
-  const words = filter.value.toLowerCase();
-  const shown = facts.value?.filter((fact) => fact.content.toLowerCase().includes(words));
   return (
     <main>
-      <h1>Memory</h1>
-      <form
-        class="add"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const form = event.currentTarget;
-          void remember(String(new FormData(form).get("text"))).then(() => form.reset());
-        }}
-      >
-        <input name="text" aria-label="A new fact" placeholder="Add a fact for every workspace" required />
-        <button type="submit">Add</button>
-      </form>
-      <input type="search" aria-label="Filter the facts" placeholder="Filter" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
-      {shown === undefined ? (
-        <Skeleton />
-      ) : shown.length === 0 ? (
-        <p class="empty">{words ? `No fact contains “${words}”.` : "No facts yet. They are found in sessions as agents work, or added here."}</p>
-      ) : (
-        <ul class="facts">{shown.map((fact) => <FactCard key={fact.id} fact={fact} />)}</ul>
-      )}
+      <div class="screen-head">
+        <h1>Memory</h1>
+        <button type="button" class="primary" onClick={() => addToMemory("")}>Add a fact</button>
+      </div>
+      <Show of={page} retry={() => void loadFacts()}>{(loaded) => <List all={loaded.facts} />}</Show>
     </main>
   );
 }

@@ -2,16 +2,20 @@
 
 import type { JSX } from "preact";
 import { get } from "./api";
-import { failure } from "./notice";
 import { onScreen, open, sessionPath } from "./route";
+import { Show, load, loaded } from "./state";
+
+const record = loaded<{ session_id: string }>();
 
 onScreen("r", (id) => {
   if (!id) return;
-  get<{ session_id: string }>(`/memory/record/${id}`)
-    .then((record) => open(sessionPath(record.session_id, id), true))
-    .catch(failure);
+  record.value = {};
+  void load(record, get<{ session_id: string }>(`/memory/record/${id}`)).then(() => {
+    const found = record.value.value;
+    if (found) open(sessionPath(found.session_id, id), true);
+  });
 });
 
 export function RecordScreen(): JSX.Element {
-  return <main aria-busy="true"><h1>Record</h1></main>;
+  return <main aria-busy="true"><h1>Record</h1><Show of={record}>{() => null}</Show></main>;
 }

@@ -1,6 +1,6 @@
 // The address of the page: every screen and its filters are a URL, so Back works.
 
-import { computed, effect, signal } from "@preact/signals";
+import { computed, effect, signal, untracked } from "@preact/signals";
 import { access } from "./api";
 
 const address = signal(new URL(location.href));
@@ -18,7 +18,9 @@ export const parameters = computed(() => address.value.searchParams);
  */
 export function onScreen(screen: string, load: (id: string | undefined) => void): void {
   effect(() => {
-    if (access.value === "ready" && route.value.screen === screen) load(route.value.id);
+    const { screen: current, id } = route.value;
+    // What loading reads must not make it load again.
+    if (access.value === "ready" && current === screen) untracked(() => load(id));
   });
 }
 
@@ -29,9 +31,18 @@ export function open(path: string, replace = false): void {
   address.value = new URL(location.href);
 }
 
-export function sessionPath(id: string, record?: string): string {
+export function sessionPath(id: string, record?: string | null): string {
   const path = `/ui/s/${encodeURIComponent(id)}`;
   return record ? `${path}?at=${record}` : path;
+}
+
+/** Sets or removes a parameter of the address. */
+export function setParameter(name: string, value: string | undefined, replace = true): void {
+  const next = new URLSearchParams(parameters.value);
+  if (value) next.set(name, value);
+  else next.delete(name);
+  const text = next.toString();
+  open(address.value.pathname + (text ? `?${text}` : ""), replace);
 }
 
 addEventListener("popstate", () => (address.value = new URL(location.href)));

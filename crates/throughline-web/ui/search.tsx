@@ -3,85 +3,70 @@
 import { batch, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { type Hit, type SearchAnswer, type Session, type SessionAnswer, get, getAnswer, query } from "./api";
-import { announce, failure } from "./notice";
-import { onScreen, open, parameters, sessionPath } from "./route";
-import { Ago, Marked, amount, money, shortWorkspace, visible } from "./text";
+import { type Hit, type SearchAnswer, type Session, get, getAnswer, query } from "./api";
+import { FILTERS, FilterBar, activeFilters, filterValue } from "./filters";
+import { onKeys } from "./keys";
 import { PinButton } from "./memory";
-
-/** The filters of the search, as they stand in the address. */
-const FILTERS = ["type", "agent", "workspace", "tag", "since", "until", "outcome", "tool", "path"] as const;
-type Filter = (typeof FILTERS)[number];
-
-const TYPES = ["facts", "records", "prompt", "assistant", "tool_use", "tool_result", "error", "artifact"];
+import { announce } from "./notice";
+import { onScreen, open, parameters, route, sessionPath, setParameter } from "./route";
+import { Sessions, type SessionPage } from "./sessions";
+import { Empty, Failed, Skeleton } from "./state";
+import { Ago, Marked, count, kindName, shortWorkspace, visible } from "./text";
 
 const answer = signal<SearchAnswer | undefined>(undefined);
-const sessions = signal<Session[] | undefined>(undefined);
-const total = signal(0);
-const nextPage = signal<string | undefined>(undefined);
+const sessions = signal<SessionPage | undefined>(undefined);
+const error = signal<unknown>(undefined);
 const loading = signal(false);
-export const selected = signal(0);
-
-function filterValue(name: Filter): string {
-  return parameters.value.get(name) ?? "";
-}
-
-function setParameter(name: string, value: string): void {
-  const next = new URLSearchParams(parameters.value);
-  if (value) next.set(name, value);
-  else next.delete(name);
-  const text = next.toString();
-  open(text ? `/ui/?${text}` : "/ui/", true);
-}
-
-/** Titles of sessions that were asked for, by session. */
-const titles = signal<ReadonlyMap<string, string>>(new Map());
-const asked = new Set<string>();
-
-/** Asks for the titles of the sessions of hits, each once. */
-async function loadTitles(hits: Hit[]): Promise<void> {
-  const unknown = new Set(hits.map((hit) => hit.session_id ?? "").filter((id) => id && !asked.has(id)));
-  await Promise.all(
-    [...unknown].slice(0, 20).map(async (id) => {
-      asked.add(id);
-      const { session } = await get<SessionAnswer>(`/sessions/${encodeURIComponent(id)}`);
-      titles.value = new Map(titles.value).set(id, session.title ?? id);
-    }),
-  ).catch(failure);
-}
+const selected = signal(0);
 
 let running: AbortController | undefined;
+/** How sure the search is of its best hit; known once typing has paused. */
+const confidence = signal<number | undefined>(undefined);
+const TYPING_PAUSE_MS = 300;
+
+/** Asks how sure the search is. The answer to a half-typed word would say little. */
+async function loadConfidence(asked: Record<string, unknown>, abort: AbortSignal): Promise<void> {
+  confidence.value = undefined;
+  await new Promise((resolve) => setTimeout(resolve, TYPING_PAUSE_MS));
+  if (abort.aborted) return;
+  const settled = await get<SearchAnswer>(query("/memory/search", { ...asked, k: 1, group: true }), abort).catch(() => undefined);
+  if (!abort.aborted) confidence.value = settled?.confidence ?? undefined;
+}
+
+function nextPage(headers: Headers): string | undefined {
+  return /<([^>]*)>/.exec(headers.get("link") ?? "")?.[1];
+}
 
 /** Asks for what the address says; an older request that is still running is dropped. */
 async function load(): Promise<void> {
   const words = parameters.value.get("q") ?? "";
-  const filters = Object.fromEntries(FILTERS.map((name) => [name, filterValue(name)]));
+  const filters = Object.fromEntries(FILTERS.map(({ name }) => [name, filterValue(name)]));
   running?.abort();
   const request = (running = new AbortController());
   const slow = setTimeout(() => (loading.value = true), 150);
   try {
     if (words.trim()) {
-      const path = query("/memory/search", { ...filters, q: words, k: 50, typing: true });
+      const path = query("/memory/search", { ...filters, q: words, k: 50, typing: true, group: true });
       const found = await get<SearchAnswer>(path, request.signal);
       batch(() => {
         answer.value = found;
         selected.value = 0;
+        error.value = undefined;
       });
-      announce(`${found.hits.length} hits`);
-      void loadTitles(found.hits);
+      void loadConfidence({ ...filters, q: words }, request.signal);
+      announce(found.hits.length === 0 ? "Nothing found" : count(found.hits.length, "hit"));
     } else {
-      const { type: _type, tag: _tag, tool: _tool, path: _path, ...rest } = filters;
-      const listed = await getAnswer<Session[]>(query("/sessions", { ...rest, limit: 50 }), request.signal);
+      const { type: _type, tool: _tool, path: _path, session_id: _session, ...rest } = filters;
+      const marks = { starred: parameters.value.get("starred"), archived: parameters.value.get("archived") };
+      const listed = await getAnswer<Session[]>(query("/sessions", { ...rest, ...marks, limit: 50 }), request.signal);
       batch(() => {
         answer.value = undefined;
-        sessions.value = listed.body;
-        total.value = Number(listed.headers.get("x-total-count"));
-        nextPage.value = /<([^>]*)>/.exec(listed.headers.get("link") ?? "")?.[1];
-        selected.value = 0;
+        sessions.value = { listed: listed.body, total: Number(listed.headers.get("x-total-count")), next: nextPage(listed.headers) };
+        error.value = undefined;
       });
     }
-  } catch (error) {
-    if (!request.signal.aborted) failure(error);
+  } catch (failed) {
+    if (!request.signal.aborted) error.value = failed;
   } finally {
     clearTimeout(slow);
     if (running === request) loading.value = false;
@@ -91,12 +76,31 @@ async function load(): Promise<void> {
 onScreen("", () => void load());
 
 async function loadMore(): Promise<void> {
-  const path = nextPage.value;
-  if (!path) return;
-  const listed = await getAnswer<Session[]>(path);
-  sessions.value = [...(sessions.value ?? []), ...listed.body];
-  nextPage.value = /<([^>]*)>/.exec(listed.headers.get("link") ?? "")?.[1];
+  const page = sessions.value;
+  if (!page?.next) return;
+  const listed = await getAnswer<Session[]>(page.next);
+  sessions.value = { ...page, listed: [...page.listed, ...listed.body], next: nextPage(listed.headers) };
 }
+
+let reloading: ReturnType<typeof setTimeout> | undefined;
+
+/** Renews the list of sessions after a change, at most once a second. */
+export function onNewSession(): void {
+  if (route.value.screen !== "" || parameters.value.get("q")) return;
+  reloading ??= setTimeout(() => {
+    reloading = undefined;
+    void load();
+  }, 1_000);
+}
+
+onKeys("", (key) => {
+  const rows = document.querySelectorAll<HTMLAnchorElement>("[data-row]");
+  if (key === "j" || key === "ArrowDown") selected.value = Math.min(selected.value + 1, rows.length - 1);
+  else if (key === "k" || key === "ArrowUp") selected.value = Math.max(selected.value - 1, 0);
+  else if (key === "Enter") rows[selected.value]?.click();
+  else return false;
+  return true;
+});
 
 /** Hits of one session, in the order of the best of them. */
 interface Group {
@@ -114,53 +118,47 @@ function grouped(hits: Hit[]): Group[] {
   return [...groups.values()];
 }
 
-function FilterBar(): JSX.Element {
-  const active = FILTERS.filter((name) => filterValue(name));
+const RUNGS: Record<string, string> = {
+  exact: "all words", forms: "other forms of the words", related: "related words", fuzzy: "similar spellings", no_words: "no words",
+};
+
+/** How closely the hits match, and how sure the search is of the best one. */
+function Confidence({ found }: { found: SearchAnswer }): JSX.Element {
+  const percent = confidence.value === undefined ? undefined : Math.round(confidence.value * 100);
   return (
-    <details class="filters" open={active.length > 0}>
-      <summary>Filters{active.length > 0 && ` (${active.join(", ")})`}</summary>
-      <div class="filter-fields">
-        <label>
-          Type
-          <select value={filterValue("type")} onChange={(event) => setParameter("type", event.currentTarget.value)}>
-            <option value="">all</option>
-            {TYPES.map((type) => <option value={type}>{type}</option>)}
-          </select>
-        </label>
-        {FILTERS.filter((name) => name !== "type").map((name) => {
-          const field = { value: filterValue(name), onChange: (event: { currentTarget: HTMLInputElement }) => setParameter(name, event.currentTarget.value) };
-          return (
-            <label>
-              {name[0]!.toUpperCase() + name.slice(1)}
-              {name === "since" || name === "until" ? <input type="date" {...field} /> : <input type="text" {...field} />}
-            </label>
-          );
-        })}
-        {active.length > 0 && (
-          <button type="button" onClick={() => open(query("/ui/", { q: parameters.value.get("q") }))}>Clear filters</button>
+    <>
+      {found.rung && <span>matches {RUNGS[found.rung] ?? found.rung}</span>}
+      <span class="confidence">
+        {percent !== undefined && (
+          <span title={`The best hit is relevant with a probability of ${percent} %. A prompt is given records from 50 % on.`}>
+            <span class="bar" aria-hidden="true"><i style={{ width: `${percent}%` }} /></span> {percent} % sure
+          </span>
         )}
-      </div>
-    </details>
+      </span>
+    </>
   );
 }
 
-function HitRow({ hit, words, at }: { hit: Hit; words: string[]; at: number }): JSX.Element {
+function HitRow({ hit, words, at, best }: { hit: Hit; words: string[]; at: number; best: number }): JSX.Element {
+  const strength = Math.max(1, Math.min(5, Math.round((5 * hit.score) / best)));
   return (
     <a class={`hit kind-${hit.type}`} href={sessionPath(hit.session_id ?? "", hit.id)} aria-current={selected.value === at ? "true" : undefined} data-row={at}>
-      <span class="kind">{hit.type}</span>
-      <span class="snippet"><Marked text={hit.snippet} words={words} /></span>
-      <span class="faint"><Ago at={hit.ts} /></span>
+      <span class="kind">{kindName(hit.type)}</span>
+      <span class="snippet" dir="auto"><Marked text={hit.snippet} words={words} /></span>
+      <span class={`strength s${strength}`} title={`Score ${hit.score}`} aria-hidden="true"><i /><i /><i /><i /><i /></span>
+      <span class="faint when">{hit.digest_only ? "only its digest is left" : <Ago at={hit.ts} />}</span>
     </a>
   );
 }
 
-function FactRow({ hit, words }: { hit: Hit; words: string[] }): JSX.Element {
+function FactRow({ hit, words, at }: { hit: Hit; words: string[]; at: number }): JSX.Element {
+  const pinned = hit.metadata["pinned"] === true;
   return (
-    <div class="fact-hit">
-      <span class="kind">fact</span>
-      <a class="snippet" href={`/ui/memory?fact=${hit.id}`}><Marked text={hit.snippet} words={words} /></a>
+    <div class="fact-hit" aria-current={selected.value === at ? "true" : undefined}>
+      <span class="kind">{String(hit.metadata["kind"] ?? "fact")}</span>
+      <a class="snippet" href={`/ui/memory?fact=${hit.id}`} data-row={at}><Marked text={hit.snippet} words={words} /></a>
       <span class="faint">{shortWorkspace(hit.workspace)}</span>
-      <PinButton id={hit.id} />
+      <PinButton id={hit.id} pinned={pinned} />
     </div>
   );
 }
@@ -169,59 +167,49 @@ function Hits({ found }: { found: SearchAnswer }): JSX.Element {
   const words = (parameters.value.get("q") ?? "").split(/\s+/).filter(Boolean);
   const facts = found.hits.filter((hit) => hit.type === "fact");
   const records = found.hits.filter((hit) => hit.type !== "fact");
-  if (found.hits.length === 0) {
-    const active = FILTERS.filter((name) => filterValue(name));
-    return (
-      <p class="empty">
-        Nothing found for “{visible(words.join(" "))}”.
-        {active.length > 0 && ` The filters ${active.join(", ")} may hide it.`}
-      </p>
-    );
-  }
+  if (found.hits.length === 0) return <NothingFound words={words.join(" ")} />;
+  const known = new Map(found.sessions?.map((session) => [session.id, session]));
+  const best = Math.max(...found.hits.map((hit) => hit.score), 1);
   let at = 0;
   return (
     <>
-      <p class="faint" role="status">
-        {found.hits.length} hits in {found.took_ms} ms
+      <p class="status" role="status">
+        <span>{count(found.hits.length, "hit")}{found.hits.length === 50 && " or more"} in {count(grouped(records).length, "session")}</span>
+        <Confidence found={found} /><span class="faint">{found.took_ms} ms</span>
       </p>
-      {facts.length > 0 && <section aria-label="Facts">{facts.map((hit) => <FactRow key={hit.id} hit={hit} words={words} />)}</section>}
-      {grouped(records).map((group) => (
-        <section key={group.session} class="group" aria-label={`Session ${group.session}`}>
-          <h2>
-            <a href={sessionPath(group.session)}>{visible(titles.value.get(group.session) ?? group.session)}</a>
-            <span class="faint">{shortWorkspace(group.hits[0]!.workspace)} · {group.hits.length}</span>
-          </h2>
-          {group.hits.map((hit) => <HitRow key={hit.id} hit={hit} words={words} at={at++} />)}
-        </section>
-      ))}
+      {facts.length > 0 && (
+        <section class="facts-found" aria-label="Facts"><h2>Facts</h2>{facts.map((hit) => <FactRow key={hit.id} hit={hit} words={words} at={at++} />)}</section>
+      )}
+      {grouped(records).map((group) => {
+        const session = known.get(group.session);
+        return (
+          <section key={group.session} class="group">
+            <h2>
+              <a href={sessionPath(group.session)}>{visible(session?.name ?? session?.title ?? group.session)}</a>
+              <span class="faint">
+                {session && <span class="agent">{session.agent}</span>} {shortWorkspace(group.hits[0]!.workspace)}
+                {session?.outcome && <> · <span class={`outcome ${session.outcome}`}>{session.outcome}</span></>} · {count(group.hits.length, "hit")}
+              </span>
+            </h2>
+            {group.hits.map((hit) => <HitRow key={hit.id} hit={hit} words={words} at={at++} best={best} />)}
+          </section>
+        );
+      })}
     </>
   );
 }
 
-function Sessions({ listed }: { listed: Session[] }): JSX.Element {
-  if (listed.length === 0) {
-    return <p class="empty">No sessions here yet. Run <code>throughline ingest</code> to read the agents’ logs.</p>;
-  }
+function NothingFound({ words }: { words: string }): JSX.Element {
+  const active = activeFilters();
   return (
-    <>
-      <p class="faint" role="status">{total.value} sessions, latest first</p>
-      <ol class="sessions">
-        {listed.map((session, at) => (
-          <li key={session.id}>
-            <a href={sessionPath(session.id)} aria-current={selected.value === at ? "true" : undefined} data-row={at}>
-              <span class="agent">{session.agent}</span>
-              <span class="title">{visible(session.title ?? session.id)}</span>
-              <span class="faint">{shortWorkspace(session.workspace)}</span>
-              <span class="faint">{session.outcome}</span>
-              <span class="number">{amount(session.records)}</span>
-              <span class="number">{money(session.cost_usd)}</span>
-              <span class="faint"><Ago at={session.ended ?? session.started} /></span>
-            </a>
-          </li>
-        ))}
-      </ol>
-      {nextPage.value && <button type="button" onClick={() => void loadMore()}>Show more</button>}
-    </>
+    <Empty title={`Nothing found for “${words}”`}>
+      {active.length > 0 ? (
+        <>
+          <p>{active.length === 1 ? "A filter is" : "Filters are"} active: {active.map((filter) => `${filter.label} ${filterValue(filter.name)}`).join(", ")}.</p>
+          <button type="button" onClick={() => open(query("/ui/", { q: words }))}>Search without filters</button>
+        </>
+      ) : <p>All records and facts of all agents and workspaces were searched, also for similar spellings.</p>}
+    </Empty>
   );
 }
 
@@ -233,37 +221,38 @@ export function SearchScreen(): JSX.Element {
     document.querySelector(`[data-row="${selected.value}"]`)?.scrollIntoView({ block: "nearest" });
   }, [selected.value]);
   const found = answer.value;
-  const rows = () => document.querySelectorAll<HTMLAnchorElement>("[data-row]");
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "ArrowDown") selected.value = Math.min(selected.value + 1, rows().length - 1);
+    const rows = document.querySelectorAll<HTMLAnchorElement>("[data-row]");
+    if (event.key === "ArrowDown") selected.value = Math.min(selected.value + 1, rows.length - 1);
     else if (event.key === "ArrowUp") selected.value = Math.max(selected.value - 1, 0);
-    else if (event.key === "Enter") rows()[selected.value]?.click();
+    else if (event.key === "Enter") rows[selected.value]?.click();
     else return;
     event.preventDefault();
   };
   return (
-    <main aria-busy={loading.value}>
+    <main class="search" aria-busy={loading.value}>
       <h1 class="visually-hidden">Search</h1>
-      <input
-        ref={input}
-        id="search"
-        type="search"
-        role="searchbox"
-        aria-label="Search sessions and facts"
-        placeholder="Search everything your agents did"
-        autocomplete="off"
-        spellcheck={false}
-        value={parameters.value.get("q") ?? ""}
-        onInput={(event) => setParameter("q", event.currentTarget.value)}
-        onKeyDown={onKeyDown}
-      />
+      <div class="search-box">
+        <svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true"><path d="M10.5 4a6.5 6.5 0 1 0 4 11.6l4.4 4.4 1.4-1.4-4.4-4.4A6.5 6.5 0 0 0 10.5 4Zm0 2a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9Z" /></svg>
+        <input
+          ref={input}
+          id="search"
+          type="search"
+          role="searchbox"
+          aria-label="Search sessions and facts"
+          placeholder="Search everything your agents did"
+          autocomplete="off"
+          spellcheck={false}
+          value={parameters.value.get("q") ?? ""}
+          onInput={(event) => setParameter("q", event.currentTarget.value)}
+          onKeyDown={onKeyDown}
+        />
+      </div>
       <FilterBar />
-      {found ? <Hits found={found} /> : sessions.value ? <Sessions listed={sessions.value} /> : <Skeleton />}
+      {error.value !== undefined ? <Failed error={error.value} retry={() => void load()} />
+        : found ? <Hits found={found} />
+        : sessions.value ? <Sessions page={sessions.value} selected={selected.value} loadMore={() => void loadMore()} />
+        : <Skeleton />}
     </main>
   );
-}
-
-/** Stands where a list will be, so that loading never looks like an empty list. */
-export function Skeleton(): JSX.Element {
-  return <div class="skeleton" aria-hidden="true">{Array.from({ length: 8 }, () => <div />)}</div>;
 }

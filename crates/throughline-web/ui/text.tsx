@@ -4,17 +4,24 @@ import type { ComponentChildren, JSX } from "preact";
 
 /** Controls, zero-width characters, and characters that change the direction of text. */
 const HIDDEN =
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/;
+const MARKED = new RegExp(`${HIDDEN.source}|\\[redacted:[a-z0-9-]+:[0-9a-f]{6}\\]`, "gi");
 
-/** Draws hidden characters as marks with their code. */
+/** Draws hidden characters with their code, and the marks of secrets as marks. */
 export function visible(text: string): ComponentChildren {
   const parts: ComponentChildren[] = [];
   let from = 0;
-  for (const found of text.matchAll(HIDDEN)) {
+  for (const found of text.matchAll(MARKED)) {
     parts.push(text.slice(from, found.index));
-    const code = found[0].codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
-    parts.push(<span class="hidden-character">U+{code}</span>);
-    from = found.index + found[0].length;
+    const mark = found[0];
+    if (mark.length > 1) {
+      const [, rule, hash] = mark.slice(1, -1).split(":");
+      parts.push(<span class="redacted" title="A secret was removed before it was stored. Equal marks stand for the same secret.">{rule} {hash}</span>);
+    } else {
+      const code = mark.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
+      parts.push(<span class="hidden-character" title="A character that is not visible">U+{code}</span>);
+    }
+    from = found.index + mark.length;
   }
   if (from === 0) return text;
   parts.push(text.slice(from));
@@ -39,6 +46,7 @@ export function Ago({ at }: { at: string | number | null | undefined }): JSX.Ele
   if (at === null || at === undefined) return <span class="faint">no time</span>;
   const time = new Date(at);
   const seconds = (time.getTime() - Date.now()) / 1000;
+  if (Math.abs(seconds) < 60) return <time dateTime={time.toISOString()} title={time.toLocaleString()}>now</time>;
   const [unit, size] = STEPS.find(([, size]) => Math.abs(seconds) >= size) ?? ["minute", 60];
   return (
     <time dateTime={time.toISOString()} title={time.toLocaleString()}>
@@ -47,11 +55,24 @@ export function Ago({ at }: { at: string | number | null | undefined }): JSX.Ele
   );
 }
 
+/** The time of day of a record; the date is in the tooltip. */
+export function Clock({ at }: { at: number | null | undefined }): JSX.Element | null {
+  if (at === null || at === undefined) return null;
+  const time = new Date(at);
+  return <time dateTime={time.toISOString()} title={time.toLocaleString()}>{time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}</time>;
+}
+
 export function amount(value: number): string {
   if (value >= 1e9) return `${(value / 1e9).toFixed(1)}G`;
   if (value >= 1e6) return `${(value / 1e6).toFixed(1)}M`;
-  if (value >= 1e4) return `${Math.round(value / 1e3)}k`;
+  if (value >= 1e3) return `${(value / 1e3).toFixed(value < 1e4 ? 1 : 0)}k`;
   return String(value);
+}
+
+export function bytes(count: number): string {
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
+  const unit = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3));
+  return unit === 0 ? `${count} bytes` : `${(count / 1000 ** unit).toFixed(1)} ${units[unit]}`;
 }
 
 export function money(value: number | null | undefined): string {
@@ -59,7 +80,21 @@ export function money(value: number | null | undefined): string {
   return value < 0.01 && value > 0 ? "<$0.01" : `$${value.toFixed(2)}`;
 }
 
+export function count(number: number, noun: string): string {
+  return `${amount(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
 /** A workspace by the last part of its key. */
 export function shortWorkspace(key: string | null | undefined): string {
   return key?.split("/").filter(Boolean).at(-1) ?? "no workspace";
+}
+
+/** Names of record types, as people say them. */
+const KINDS: Record<string, string> = {
+  prompt: "You", assistant: "Agent", thinking: "Thinking", tool_use: "Call", tool_result: "Result", approval: "Decision", error: "Error",
+  artifact: "Change", summary: "Compaction", fact: "Fact",
+};
+
+export function kindName(kind: string): string {
+  return KINDS[kind] ?? kind;
 }

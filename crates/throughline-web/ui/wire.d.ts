@@ -43,6 +43,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the settings in effect, each with the line of the file that sets it */
+        get: operations["settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/config/switch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Set a switch in the configuration file. Without `confirm` only the change is shown. */
+        post: operations["switch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/daemon/stop": {
         parameters: {
             query?: never;
@@ -223,6 +257,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/layers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How well the memory layers predict what the sessions of a workspace need */
+        get: operations["layers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/memory/context": {
         parameters: {
             query?: never;
@@ -277,6 +328,23 @@ export interface paths {
         head?: never;
         /** Change a fact. New content is a new fact with its own id, which replaces the old one. */
         patch: operations["patch"];
+        trace?: never;
+    };
+    "/memory/fact/{id}/use": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How often a fact was given to prompts, used and rated */
+        get: operations["uses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/memory/facts": {
@@ -505,6 +573,24 @@ export interface paths {
         delete: operations["session"];
         options?: never;
         head?: never;
+        /** Name, star, tag or archive a session */
+        patch: operations["patch"];
+        trace?: never;
+    };
+    "/sessions/{id}/compactions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the compactions of a session took out of the conversation, and what their summaries kept */
+        get: operations["compactions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
         patch?: never;
         trace?: never;
     };
@@ -542,6 +628,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sessions/{id}/redactions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every mark in a session with the text around it, to review before sharing */
+        get: operations["marks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sessions/{id}/snapshot": {
         parameters: {
             query?: never;
@@ -559,6 +662,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/sessions/{id}/subagents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The subagents of a session, each at the call that started it */
+        get: operations["subagents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sessions/{id}/timeline": {
         parameters: {
             query?: never;
@@ -568,6 +688,57 @@ export interface paths {
         };
         /** The records of a session in the order of its log, page by page */
         get: operations["timeline"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sessions/{id}/transcript": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A session as one readable file without script */
+        get: operations["transcript"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sessions/{id}/turns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What each turn of a session used */
+        get: operations["turns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the tags of sessions */
+        get: operations["tags"];
         put?: never;
         post?: never;
         delete?: never;
@@ -627,6 +798,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/usage/own": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The requests that Throughline itself sent to the configured model, latest first */
+        get: operations["own_usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workspaces": {
         parameters: {
             query?: never;
@@ -634,7 +822,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** List the workspaces in memory */
+        get: operations["list"];
         put?: never;
         post?: never;
         /** Permanently delete everything of a workspace */
@@ -707,6 +896,30 @@ export interface components {
              */
             trigger: string;
         };
+        /** @description A prompt or file that a compaction took out of the conversation */
+        CompactedItem: {
+            /** @description Whether the summary still speaks of it */
+            kept: boolean;
+            /** @description The position of its record */
+            n: number;
+            text: string;
+        };
+        /** @description The settings in effect */
+        ConfigAnswer: {
+            exists: boolean;
+            /** @description The configuration file */
+            file: string;
+            settings: components["schemas"]["ConfigSetting"][];
+        };
+        /** @description A setting in effect. */
+        ConfigSetting: {
+            /** @description Its section and name, such as `injection.enabled` */
+            key: string;
+            /** @description The line of the file that sets it; none if it has its default */
+            line?: number | null;
+            /** @description Its value, as TOML */
+            value: string;
+        };
         ContextAnswer: {
             /** @description The id of the injection, for feedback */
             id?: string | null;
@@ -730,6 +943,17 @@ export interface components {
             prompt: string;
             /** @description Leaves out what this session contains or has been shown */
             session_id?: string | null;
+        };
+        /** @description A session whose text would be removed next */
+        EvictedNext: {
+            /**
+             * Format: int64
+             * @description The estimated size of its text
+             */
+            bytes: number;
+            ended?: string | null;
+            id: string;
+            title?: string | null;
         };
         /** @description A fact. */
         Fact: {
@@ -818,6 +1042,22 @@ export interface components {
             pinned?: boolean | null;
             tags?: string[] | null;
         };
+        /** @description How often a fact was given to prompts, and what came of it */
+        FactUse: {
+            /** Format: int64 */
+            bad: number;
+            /** Format: int64 */
+            given: number;
+            /**
+             * Format: int64
+             * @description Ratings of what it was given with
+             */
+            good: number;
+            /** @description When it was last given */
+            last?: string | null;
+            /** Format: int64 */
+            used: number;
+        };
         FindAnswer: {
             /** @description The positions of the records that contain the text */
             matches: number[];
@@ -832,6 +1072,8 @@ export interface components {
         };
         /** @description What was deleted, or would be */
         Forgotten: {
+            /** @description In a dry run of the page: the token that confirms this deletion, once and within five minutes */
+            confirm?: string | null;
             dry_run: boolean;
             facts: number;
             plan?: components["schemas"]["ForgetPlan"] | null;
@@ -947,14 +1189,26 @@ export interface components {
             /** @description Ids of the sessions whose text would be removed next */
             next: string[];
             /**
+             * @description The same sessions with their titles, at most 20. Below the limit: those that
+             *     would be the first if the store grew
+             */
+            next_sessions: components["schemas"]["EvictedNext"][];
+            /**
              * Format: int64
              * @description Records, their texts, their index and the logs
              */
             raw_bytes: number;
             /** Format: int64 */
             raw_hard_cap_bytes: number;
+            /**
+             * Format: int64
+             * @description Days after which digested text may be removed, once the store is above its limit
+             */
+            raw_max_age_days?: number | null;
             /** Format: int64 */
             raw_soft_cap_bytes: number;
+            /** @description Whether texts that may contain a secret are given to prompts */
+            sensitive: boolean;
         };
         /**
          * @description The type of a record
@@ -978,6 +1232,44 @@ export interface components {
              * @description In milliseconds since 1970
              */
             ts: number;
+        };
+        MarksBody: {
+            add_tags?: string[];
+            /** @description An archived session is left out of lists */
+            archived?: boolean | null;
+            /** @description A new name, or an empty one to take it away */
+            name?: string | null;
+            remove_tags?: string[];
+            starred?: boolean | null;
+        };
+        /** @description What the user says of a session. */
+        MarksView: {
+            archived: boolean;
+            /** @description The name that the user gave it */
+            name?: string | null;
+            starred: boolean;
+            tags: string[];
+        };
+        /** @description A request that Throughline itself sent to the configured model */
+        ModelCall: {
+            at: string;
+            /** Format: double */
+            cost_usd?: number | null;
+            /** Format: int64 */
+            input: number;
+            model: string;
+            outcome: string;
+            /** Format: int64 */
+            output: number;
+            /** @description What the model was asked for */
+            purpose: string;
+            session_id?: string | null;
+        };
+        /** @description A subagent at the call that started it */
+        NestedSession: {
+            /** @description The position of the call; none if it is not known */
+            n?: number | null;
+            session: components["schemas"]["Session"];
         };
         NewFact: {
             /** @description The folder of the workspace that the fact is about; without it the fact applies everywhere */
@@ -1033,6 +1325,19 @@ export interface components {
             tool: (number | null)[];
             tools: string[];
             total: number;
+        };
+        /** @description What Throughline itself spent */
+        OwnUsage: {
+            calls: components["schemas"]["ModelCall"][];
+            /** @description Whether a model is configured; without one nothing is sent */
+            has_model: boolean;
+            /**
+             * Format: int64
+             * @description Since midnight in UTC
+             */
+            today_tokens: number;
+            /** Format: double */
+            today_usd: number;
         };
         /** @description A ticket for the page */
         PageTicket: {
@@ -1129,6 +1434,25 @@ export interface components {
             /** @description The record was stored before, or was forgotten and stays so */
             known: boolean;
         };
+        /** @description A mark in place of a secret */
+        RedactionMark: {
+            after: string;
+            before: string;
+            /** @description The mark itself; marks of the same secret are the same */
+            mark: string;
+            /** @description The position of its record */
+            n: number;
+            type: string;
+        };
+        /** @description What a person should look at before sharing a session */
+        RedactionReview: {
+            marks: components["schemas"]["RedactionMark"][];
+            /** @description There are more marks than are listed */
+            more: boolean;
+            records: number;
+            /** @description The positions of records that may contain a secret which no rule knows */
+            sensitive: number[];
+        };
         /** @description The daemon's reply to a hook. */
         Reply: {
             /** @description The exact text that the hook prints; may be empty. */
@@ -1158,7 +1482,7 @@ export interface components {
         SearchAnswer: {
             /**
              * Format: double
-             * @description The probability, from 0 to 1, that the hits are relevant; if explained
+             * @description The probability, from 0 to 1, that the hits are relevant; if explained or grouped
              */
             confidence?: number | null;
             /**
@@ -1166,7 +1490,7 @@ export interface components {
              * @description The number of sessions of which only the title and digest can be searched; if explained
              */
             digest_only_sessions?: number | null;
-            /** @description How closely the hits match: exact, forms, related, fuzzy or no_words; if explained */
+            /** @description How closely the hits match: exact, forms, related, fuzzy or no_words; if explained or grouped */
             rung?: string | null;
             /**
              * Format: int64
@@ -1176,9 +1500,17 @@ export interface components {
         } & {
             /** @description Facts and records in one ranking, best first */
             hits: components["schemas"]["Hit"][];
+            /** @description If asked for: the sessions of the hits, in the order of their best hit */
+            sessions?: components["schemas"]["Session"][] | null;
         };
         /** @description A session. */
         Session: {
+            archived: boolean;
+            /** @description The name that the user gave it */
+            name?: string | null;
+            starred: boolean;
+            tags: string[];
+        } & {
             agent: string;
             branch?: string | null;
             /** Format: double */
@@ -1197,6 +1529,8 @@ export interface components {
              */
             evicted: number;
             folder?: string | null;
+            /** @description The agent has deleted its log */
+            gone: boolean;
             id: string;
             kind: string;
             model?: string | null;
@@ -1222,6 +1556,52 @@ export interface components {
             subagents: components["schemas"]["Session"][];
             /** @description The running summary, if there is one */
             summary?: string | null;
+        };
+        /** @description What a compaction took out of the conversation */
+        SessionCompaction: {
+            /**
+             * Format: int64
+             * @description The size of the replaced texts and of the summary
+             */
+            bytes: number;
+            files: components["schemas"]["CompactedItem"][];
+            /** @description The position of the first record that it replaced */
+            from: number;
+            /** @description The position of the summary */
+            n: number;
+            prompts: components["schemas"]["CompactedItem"][];
+            records: number;
+            /** Format: int64 */
+            summary_bytes: number;
+        };
+        /** @description A tag with the number of its sessions */
+        SessionTag: {
+            /** Format: int64 */
+            sessions: number;
+            tag: string;
+        };
+        /** @description What one turn used: a prompt and everything up to the next one */
+        SessionTurn: {
+            /** Format: int64 */
+            at?: number | null;
+            /** Format: int64 */
+            cache_read: number;
+            /** Format: int64 */
+            cache_write: number;
+            /**
+             * Format: int64
+             * @description The size of the context in the last request of the turn
+             */
+            context_tokens: number;
+            /** Format: double */
+            cost_usd?: number | null;
+            /** Format: int64 */
+            input: number;
+            /** @description The position of the prompt */
+            n: number;
+            /** Format: int64 */
+            output: number;
+            requests: number;
         };
         /** @description A session as it stood at a checkpoint */
         Snapshot: {
@@ -1256,6 +1636,27 @@ export interface components {
              */
             version: number;
         };
+        /** @description A change of the configuration file */
+        SwitchAnswer: {
+            /** @description Whether the change was made */
+            applied: boolean;
+            /** @description Confirms this change, once and within five minutes */
+            confirm?: string | null;
+            /** @description The lines that change; empty if the switch is set like that already */
+            diff: string;
+            /** @description The file */
+            file: string;
+        };
+        SwitchBody: {
+            /** @description The `confirm` of the answer without it; the change is made only with it */
+            confirm?: string | null;
+            on: boolean;
+            switch: components["schemas"]["SwitchName"];
+            /** @description The key of a workspace; without it the switch is for all */
+            workspace?: string | null;
+        };
+        /** @enum {string} */
+        SwitchName: "injection" | "sensitive" | "capture";
         TicketBody: {
             ticket: string;
         };
@@ -1272,6 +1673,8 @@ export interface components {
         };
         /** @description A record with its place in its session. */
         TimelineEntry: components["schemas"]["Record"] & {
+            /** @description If asked for: the blocks of a formatted text, as far as it was sent */
+            blocks?: Record<string, never>[] | null;
             /** @description The size of the whole text */
             bytes: number;
             /** @description Joins a call with its result and the files it changed */
@@ -1333,6 +1736,25 @@ export interface components {
             name: string;
             /** Format: double */
             points: number;
+        };
+        /** @description A workspace */
+        Workspace: {
+            /** @description Whether its sessions are captured */
+            captured: boolean;
+            /** Format: int64 */
+            facts: number;
+            /** @description One of its folders */
+            folder: string;
+            /** @description Why its prompts are given nothing; none if they are given memory */
+            injection_off?: string | null;
+            /** @description The address of its repository, or its folder */
+            key: string;
+            /** @description The time of its latest record */
+            last?: string | null;
+            /** Format: int64 */
+            records: number;
+            /** Format: int64 */
+            sessions: number;
         };
     };
     responses: never;
@@ -1477,6 +1899,228 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigAnswer"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    switch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SwitchBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SwitchAnswer"];
                 };
             };
             /** @description Invalid request */
@@ -2708,6 +3352,118 @@ export interface operations {
             };
         };
     };
+    layers: {
+        parameters: {
+            query: {
+                /** @description The key of the workspace */
+                workspace: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>[];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     context: {
         parameters: {
             query?: never;
@@ -3055,6 +3811,8 @@ export interface operations {
             query?: {
                 /** @description Lists what would be deleted, and deletes nothing */
                 dry_run?: boolean;
+                /** @description The `confirm` of the dry run; the page must send it */
+                confirm?: string;
             };
             header?: never;
             path: {
@@ -3187,6 +3945,118 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FactDetail"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    uses: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The fact's id, or at least eight digits of it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactUse"];
                 };
             };
             /** @description Invalid request */
@@ -3749,6 +4619,8 @@ export interface operations {
             query?: {
                 /** @description Lists what would be deleted, and deletes nothing */
                 dry_run?: boolean;
+                /** @description The `confirm` of the dry run; the page must send it */
+                confirm?: string;
             };
             header?: never;
             path: {
@@ -3999,6 +4871,10 @@ export interface operations {
                 tag?: string;
                 /** @description The last word is still being typed: it also matches words that begin with it */
                 typing?: boolean;
+                /** @description Only sessions with this outcome */
+                outcome?: string;
+                /** @description Adds the sessions of the hits, and how closely and how surely they match */
+                group?: boolean;
                 /** @description Adds the reasons for the ranking, and more about each hit */
                 explain?: boolean;
                 /** @description Sends the hits as lines of JSON, like `Accept: application/x-ndjson` */
@@ -4927,6 +5803,8 @@ export interface operations {
             query?: {
                 /** @description Lists what would be deleted, and deletes nothing */
                 dry_run?: boolean;
+                /** @description The `confirm` of the dry run; the page must send it */
+                confirm?: string;
             };
             header?: never;
             path: {
@@ -4943,6 +5821,234 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Forgotten"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id or a unique prefix of it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MarksBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MarksView"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    compactions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id or a prefix of it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionCompaction"][];
                 };
             };
             /** @description Invalid request */
@@ -5265,6 +6371,118 @@ export interface operations {
             };
         };
     };
+    marks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id or a unique prefix of it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RedactionReview"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     snapshot: {
         parameters: {
             query?: {
@@ -5382,6 +6600,118 @@ export interface operations {
             };
         };
     };
+    subagents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id or a prefix of it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NestedSession"][];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     timeline: {
         parameters: {
             query?: {
@@ -5392,6 +6722,8 @@ export interface operations {
                 limit?: number;
                 /** @description Shorten each text to this number of bytes */
                 cut?: number;
+                /** @description Add the blocks of formatted texts */
+                blocks?: boolean;
             };
             header?: never;
             path: {
@@ -5408,6 +6740,345 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Timeline"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    transcript: {
+        parameters: {
+            query?: {
+                /** @description `html` (the default) or `markdown` */
+                format?: string;
+                /** @description The positions of records to leave out, separated by commas */
+                leave_out?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The session's id or a unique prefix of it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                    "text/markdown": string;
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    turns: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The session's id or a prefix of it */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionTurn"][];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    tags: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionTag"][];
                 };
             };
             /** @description Invalid request */
@@ -5843,6 +7514,224 @@ export interface operations {
             };
         };
     };
+    own_usage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnUsage"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workspace"][];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     workspace: {
         parameters: {
             query: {
@@ -5850,6 +7739,8 @@ export interface operations {
                 path: string;
                 /** @description Lists what would be deleted, and deletes nothing */
                 dry_run?: boolean;
+                /** @description The `confirm` of the dry run; the page must send it */
+                confirm?: string;
             };
             header?: never;
             path?: never;

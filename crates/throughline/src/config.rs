@@ -1,5 +1,6 @@
 //! The configuration file, `config.toml`: one struct per section, and the checks of its values.
 
+mod file;
 mod hook;
 mod retention;
 mod ui;
@@ -15,6 +16,7 @@ use distill::compact::CompactionLimits;
 use memory::{Flavor, Price, Tokens};
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub(crate) use self::file::UserConfigFile;
 pub(crate) use self::hook::{HookAnswerConfig, HookConfig, ModelEnvironment};
 pub(crate) use self::retention::RetentionConfig;
 pub(crate) use self::ui::UiConfig;

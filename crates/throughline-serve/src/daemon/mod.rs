@@ -32,12 +32,12 @@ use self::schedule::Schedule;
 pub use self::startup_files::StartupFiles;
 use self::wake::WakeReceiver;
 pub use self::wake::{DaemonHandle, WakeReason};
-use crate::ServeContext;
 use crate::hook::{self, FollowUp};
 use crate::http::listen::{HttpListener, bind_loopback, serve_listener};
 use crate::http::{HttpLimits, HttpState, RequestGuard, router};
 use crate::live::FlushMode;
 use crate::stages::{self, Stage, StageContext, StageSettings};
+use crate::{ConfigFile, ServeContext};
 
 /// Threads that serve connections, and threads that read the store for them. The latter are enough
 /// for every concurrent request, every event listener and every export.
@@ -63,6 +63,8 @@ pub struct DaemonOptions {
     pub background: bool,
     /// The program and configuration files at startup.
     pub startup_files: StartupFiles,
+    /// The configuration file, for the switches of the page.
+    pub config_file: Option<Arc<dyn ConfigFile>>,
     pub stages: StageSettings,
     pub sources: Sources,
     pub watch: WatchOptions,
@@ -181,7 +183,8 @@ async fn serve_until_stopped(
         &running.boot,
         plan.startup_files,
         (Arc::clone(&stages), Arc::clone(&sources)),
-    );
+    )
+    .with_config_file(plan.config_file);
     let lanes = HookWorkers::start(&hook_socket, stores, &front, &stopped)?;
     let routes = router(&front);
     let mut doors = vec![tokio::spawn(serve_listener(

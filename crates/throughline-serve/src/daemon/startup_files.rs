@@ -6,12 +6,13 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// The files and their identities at startup.
 #[derive(Debug, Default)]
 pub struct StartupFiles {
-    files: Vec<(PathBuf, Option<ExecutableIdentity>)>,
+    files: Mutex<Vec<(PathBuf, Option<ExecutableIdentity>)>>,
 }
 
 /// Inode, size and modification time; `None` for a missing file.
@@ -24,14 +25,21 @@ impl StartupFiles {
             (path, stamp)
         };
         Self {
-            files: paths.into_iter().map(stamped).collect(),
+            files: Mutex::new(paths.into_iter().map(stamped).collect()),
         }
     }
 
     pub fn has_changed(&self) -> bool {
-        self.files
-            .iter()
-            .any(|(path, was)| file_identity(path) != *was)
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.iter().any(|(path, was)| file_identity(path) != *was)
+    }
+
+    /// Takes a file as it is now. The daemon itself has changed it and uses the new content.
+    pub fn accept_change(&self, changed: &Path) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, identity) in files.iter_mut().filter(|(path, _)| path == changed) {
+            *identity = file_identity(path);
+        }
     }
 }
 

@@ -67,7 +67,8 @@ pub fn reply_to_payload(
                     FollowUp::Injected(_) | FollowUp::NotesGiven { .. }
                 )
             };
-            let (shown, follow_ups) = outcome.follow_ups.into_iter().partition(is_shown);
+            let follow_ups = outcome.follow_ups.into_iter();
+            let (shown, follow_ups) = follow_ups.partition(is_shown);
             let reply = HookReply {
                 answer: outcome.answer.render(&event),
                 silence: outcome.silence.map(HookSilence::reason),

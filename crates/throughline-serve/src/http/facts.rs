@@ -1,7 +1,7 @@
 //! Routes for facts and pins.
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use memory::{Fact, FactKind, Trust};
 use serde::{Deserialize, Serialize};
 use store::Store;
@@ -11,6 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::HttpState;
 use super::extract::{JsonBody, PathId, QueryParams, parse_limit};
 use super::forget::{ForgetParams, ForgottenView, forget_selection};
+use super::guard::PageRequest;
 use super::problem::Problem;
 use super::views::FactView;
 use crate::kinds::FactKindName;
@@ -108,6 +109,40 @@ pub(super) struct FactDetail {
     history: Vec<FactView>,
 }
 
+/// How often a fact was given to prompts, and what came of it
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct FactUse {
+    given: u64,
+    used: u64,
+    /// Ratings of what it was given with
+    good: u64,
+    bad: u64,
+    /// When it was last given
+    last: Option<String>,
+}
+
+/// How often a fact was given to prompts, used and rated
+#[utoipa::path(get, path = "/memory/fact/{id}/use", tag = "facts",
+    params(("id" = String, Path, description = "The fact's id, or at least eight digits of it")),
+    responses((status = 200, body = FactUse)))]
+pub(super) async fn uses(
+    State(state): State<HttpState>,
+    PathId(id): PathId,
+) -> Result<Json<FactUse>, Problem> {
+    let counted = state.run_blocking(move |context| {
+        let fact = find_fact(&context.store, &AccessScope::unrestricted(), &id)?;
+        Ok(context.store.item_use(&memory::MemoryItem::Fact(fact.id))?)
+    });
+    let counted = counted.await?;
+    Ok(Json(FactUse {
+        given: counted.given,
+        used: counted.used,
+        good: counted.good,
+        bad: counted.bad,
+        last: counted.last.map(|at| at.to_string()),
+    }))
+}
+
 /// Read a fact and its history
 #[utoipa::path(get, path = "/memory/fact/{id}", tag = "facts",
     params(("id" = String, Path, description = "The fact's id, or at least eight digits of it")),
@@ -181,14 +216,16 @@ pub(super) async fn forget(
     State(state): State<HttpState>,
     PathId(id): PathId,
     QueryParams(params): QueryParams<ForgetParams>,
+    page: Option<Extension<PageRequest>>,
 ) -> Result<Json<ForgottenView>, Problem> {
+    let request = params.request(&state, page);
     let forgotten = state.run_blocking(move |context| {
         let fact = find_fact(&context.store, &AccessScope::unrestricted(), &id)?;
         let selection = Selection {
             facts: vec![*fact.id.as_bytes()],
             ..Selection::default()
         };
-        forget_selection(context, &selection, params.is_dry_run())
+        forget_selection(context, &selection, &request)
     });
     Ok(Json(forgotten.await?))
 }

@@ -1,13 +1,17 @@
 //! Routes that delete permanently, each with a dry run.
 
-use axum::Json;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
 use axum::extract::State;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use store::forget::{ForgetPlan, Selection, Traces};
 use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
 use super::extract::{PathId, QueryParams};
+use super::guard::{PageRequest, RequestGuard};
 use super::problem::Problem;
 use crate::ServeContext;
 use crate::requests::find::find_session;
@@ -22,11 +26,31 @@ const LISTED_MAX: usize = 1_000;
 pub(super) struct ForgetParams {
     /// Lists what would be deleted, and deletes nothing
     dry_run: Option<bool>,
+    /// The `confirm` of the dry run; the page must send it
+    confirm: Option<String>,
+}
+
+/// How a deletion was asked for.
+pub(super) struct ForgetRequest {
+    dry_run: bool,
+    confirm: Option<String>,
+    /// The page must confirm what it saw in a dry run; other programs need not.
+    is_from_page: bool,
+    guard: Arc<RequestGuard>,
 }
 
 impl ForgetParams {
-    pub(super) fn is_dry_run(&self) -> bool {
-        self.dry_run.unwrap_or_default()
+    pub(super) fn request(
+        self,
+        state: &HttpState,
+        page: Option<Extension<PageRequest>>,
+    ) -> ForgetRequest {
+        ForgetRequest {
+            dry_run: self.dry_run.unwrap_or_default(),
+            confirm: self.confirm,
+            is_from_page: page.is_some(),
+            guard: Arc::clone(&state.guard),
+        }
     }
 }
 
@@ -46,6 +70,9 @@ pub(super) struct ForgottenView {
     /// In a dry run: the items
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<ForgetPlanView>,
+    /// In a dry run of the page: the token that confirms this deletion, once and within five minutes
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirm: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -117,7 +144,7 @@ impl From<&ForgetPlan> for ForgetPlanView {
 pub(super) fn forget_selection(
     context: &ServeContext,
     selection: &Selection,
-    is_dry_run: bool,
+    request: &ForgetRequest,
 ) -> Result<ForgottenView, RequestError> {
     let plan = context.store.plan_forget(selection)?;
     if plan.is_empty() {
@@ -126,7 +153,9 @@ pub(super) fn forget_selection(
             "search and `GET /sessions` return the ids",
         ));
     }
-    if is_dry_run {
+    let subject = subject_of(&plan);
+    let access = &request.guard.page_access;
+    if request.dry_run {
         let of_sessions = plan.sessions.iter().map(|session| session.records);
         let of_sessions = usize::try_from(of_sessions.sum::<u64>()).unwrap_or(usize::MAX);
         return Ok(ForgottenView {
@@ -137,7 +166,18 @@ pub(super) fn forget_selection(
             traces_cleared: false,
             sources: plan.sources.clone(),
             plan: Some((&plan).into()),
+            confirm: match request.is_from_page {
+                true => access.issue_confirmation(&subject).ok(),
+                false => None,
+            },
         });
+    }
+    let confirm = request.confirm.as_deref().unwrap_or_default();
+    if request.is_from_page && !access.confirm(confirm, &subject) {
+        return Err(RequestError::invalid(
+            "the deletion is not confirmed, or something else would be deleted by now",
+            "look at the dry run again",
+        ));
     }
     let forgotten = context.store.forget(plan, context.now())?;
     Ok(ForgottenView {
@@ -148,7 +188,23 @@ pub(super) fn forget_selection(
         traces_cleared: forgotten.traces != Traces::Waiting,
         sources: forgotten.sources,
         plan: None,
+        confirm: None,
     })
+}
+
+/// Describes exactly what a plan deletes, so that a confirmation is valid for nothing else.
+fn subject_of(plan: &ForgetPlan) -> String {
+    let mut hash = DefaultHasher::new();
+    for session in &plan.sessions {
+        (session.id.as_str(), session.records).hash(&mut hash);
+    }
+    for record in &plan.records {
+        record.id.as_bytes().hash(&mut hash);
+    }
+    for fact in &plan.facts {
+        fact.id.hash(&mut hash);
+    }
+    format!("forget {:016x}", hash.finish())
 }
 
 /// Permanently delete a session with its subagents, and everything derived from it
@@ -160,14 +216,16 @@ pub(super) async fn session(
     State(state): State<HttpState>,
     PathId(id): PathId,
     QueryParams(params): QueryParams<ForgetParams>,
+    page: Option<Extension<PageRequest>>,
 ) -> Result<Json<ForgottenView>, Problem> {
+    let request = params.request(&state, page);
     let forgotten = state.run_blocking(move |context| {
         let session = find_session(&context.store, &AccessScope::unrestricted(), &id)?;
         let selection = Selection {
             sessions: vec![session.id],
             ..Selection::default()
         };
-        forget_selection(context, &selection, params.is_dry_run())
+        forget_selection(context, &selection, &request)
     });
     Ok(Json(forgotten.await?))
 }
@@ -180,6 +238,8 @@ pub(super) struct ForgetWorkspaceParams {
     path: String,
     /// Lists what would be deleted, and deletes nothing
     dry_run: Option<bool>,
+    /// The `confirm` of the dry run; the page must send it
+    confirm: Option<String>,
 }
 
 /// Permanently delete everything of a workspace
@@ -188,13 +248,19 @@ pub(super) struct ForgetWorkspaceParams {
 pub(super) async fn workspace(
     State(state): State<HttpState>,
     QueryParams(params): QueryParams<ForgetWorkspaceParams>,
+    page: Option<Extension<PageRequest>>,
 ) -> Result<Json<ForgottenView>, Problem> {
+    let asked = ForgetParams {
+        dry_run: params.dry_run,
+        confirm: params.confirm,
+    };
+    let request = asked.request(&state, page);
     let forgotten = state.run_blocking(move |context| {
         let selection = Selection {
             workspace: Some(params.path),
             ..Selection::default()
         };
-        forget_selection(context, &selection, params.dry_run.unwrap_or_default())
+        forget_selection(context, &selection, &request)
     });
     Ok(Json(forgotten.await?))
 }

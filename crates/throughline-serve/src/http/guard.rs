@@ -69,6 +69,10 @@ pub enum Transport {
     Tcp(u16),
 }
 
+/// Marks a request of the page, which must confirm every deletion with the token of its dry run.
+#[derive(Clone, Copy, Debug)]
+pub struct PageRequest;
+
 /// The token, the limits and the counters that requests are checked against.
 #[derive(Debug)]
 pub struct RequestGuard {
@@ -131,6 +135,14 @@ impl RequestGuard {
     fn take_rate_token(&self) -> bool {
         let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
         bucket.take(Instant::now(), &self.limits)
+    }
+
+    /// Says whether a request carries the token of a page.
+    fn is_from_page(&self, headers: &HeaderMap) -> bool {
+        let given = headers.get(header::AUTHORIZATION);
+        let given = given.and_then(|value| value.to_str().ok());
+        let token = given.and_then(|value| value.split_once(' '));
+        token.is_some_and(|(_, token)| self.page_access.is_token(token.trim()))
     }
 
     fn has_valid_token(&self, path: &str, headers: &HeaderMap) -> bool {
@@ -211,6 +223,10 @@ pub async fn guard_request(
         .extensions
         .get::<ConnectionState>()
         .map(ConnectionState::start_answering);
+    let mut parts = parts;
+    if state.guard.is_from_page(&parts.headers) {
+        parts.extensions.insert(PageRequest);
+    }
     let request = Request::from_parts(parts, Body::from(body));
     let answered = tokio::time::timeout(limits.timeout, async {
         let _place = match is_urgent {

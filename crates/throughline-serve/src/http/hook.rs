@@ -54,7 +54,7 @@ pub fn answer_payload(
         ));
     }
     let hints = wire::hints_from_headers(|name| headers.get(name)?.to_str().ok());
-    let context = &state.context;
+    let context = state.current_context();
     let started = std::time::Instant::now();
     let (reply, follow_ups, workspace) = wire::reply_to_payload(
         store,

@@ -7,7 +7,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use memory::MemoryItem;
 use serde::{Deserialize, Serialize};
-use store::{Injection, InjectionVerdict, Store, UsageFilter};
+use store::retention::{PlannedEviction, RetentionPolicy};
+use store::{Injection, InjectionVerdict, ModelCall, Store, UsageFilter};
 use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
@@ -18,6 +19,10 @@ use crate::requests::usage::{UsageGroup, UsageGrouping, group_usage};
 use crate::requests::{AccessScope, RequestError};
 
 const LIST_MAX: usize = 1_000;
+/// How many of Throughline's own requests are listed.
+const OWN_CALLS_MAX: usize = 200;
+/// How many sessions that would be removed next are listed.
+const NEXT_MAX: usize = 20;
 /// The text of a given item is shortened to this size.
 const ITEM_BYTES_MAX: usize = 300;
 
@@ -264,6 +269,67 @@ fn group_view(name: Option<String>, group: UsageGroup) -> UsageGroupView {
     }
 }
 
+/// A request that Throughline itself sent to the configured model
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ModelCall)]
+struct ModelCallView {
+    at: String,
+    /// What the model was asked for
+    purpose: String,
+    session_id: Option<String>,
+    model: String,
+    input: u64,
+    output: u64,
+    cost_usd: Option<f64>,
+    outcome: String,
+}
+
+/// What Throughline itself spent
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct OwnUsage {
+    calls: Vec<ModelCallView>,
+    /// Since midnight in UTC
+    today_tokens: u64,
+    today_usd: f64,
+    /// Whether a model is configured; without one nothing is sent
+    has_model: bool,
+}
+
+/// The requests that Throughline itself sent to the configured model, latest first
+#[utoipa::path(get, path = "/usage/own", tag = "usage",
+    responses((status = 200, body = OwnUsage)))]
+pub(super) async fn own_usage(State(state): State<HttpState>) -> Result<Json<OwnUsage>, Problem> {
+    let has_model = state.stages.model_provider.is_some();
+    let own = state.run_blocking(move |context| {
+        let now = context.now().to_zoned(TimeZone::UTC);
+        let midnight = now.start_of_day().map(|day| day.timestamp());
+        let today = context
+            .store
+            .spending_since(midnight.unwrap_or(context.now()))?;
+        let calls = context.store.model_calls(None, OWN_CALLS_MAX)?;
+        Ok(OwnUsage {
+            calls: calls.into_iter().map(model_call_view).collect(),
+            today_tokens: today.tokens,
+            today_usd: today.usd,
+            has_model,
+        })
+    });
+    Ok(Json(own.await?))
+}
+
+fn model_call_view(call: ModelCall) -> ModelCallView {
+    ModelCallView {
+        at: call.at.to_string(),
+        purpose: call.purpose,
+        session_id: call.session.map(|session| session.to_string()),
+        model: call.model,
+        input: call.usage.input + call.usage.cache_read + call.usage.cache_write,
+        output: call.usage.output,
+        cost_usd: call.usd,
+        outcome: call.outcome,
+    }
+}
+
 /// What is kept and for how long
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Keeping {
@@ -275,6 +341,13 @@ pub(super) struct Keeping {
     raw_hard_cap_bytes: u64,
     /// Ids of the sessions whose text would be removed next
     next: Vec<String>,
+    /// The same sessions with their titles, at most 20. Below the limit: those that
+    /// would be the first if the store grew
+    next_sessions: Vec<EvictedNext>,
+    /// Days after which digested text may be removed, once the store is above its limit
+    raw_max_age_days: Option<i64>,
+    /// Whether texts that may contain a secret are given to prompts
+    sensitive: bool,
     agents: Vec<AgentLogs>,
     /// Whether memory is injected into prompts
     injection: bool,
@@ -282,6 +355,16 @@ pub(super) struct Keeping {
     injection_off_in: Vec<String>,
     /// What is sent from this machine
     leaves_the_machine: Vec<String>,
+}
+
+/// A session whose text would be removed next
+#[derive(Debug, Serialize, ToSchema)]
+struct EvictedNext {
+    id: String,
+    title: Option<String>,
+    ended: Option<String>,
+    /// The estimated size of its text
+    bytes: u64,
 }
 
 /// The logs of an agent on this machine
@@ -306,6 +389,19 @@ pub(super) async fn retention(State(state): State<HttpState>) -> Result<Json<Kee
         let policy = &stages.policy;
         let planned = context.store.plan_eviction(policy, stages.idle_after, now);
         let (usage, plan) = planned?;
+        let mut first = plan.sessions.clone();
+        if first.is_empty() {
+            // The same plan for a limit that the store has reached.
+            let reached = RetentionPolicy {
+                raw_soft_cap_bytes: usage.raw_bytes - usage.raw_bytes / 10,
+                ..policy.clone()
+            };
+            let planned = context
+                .store
+                .plan_eviction(&reached, stages.idle_after, now)?;
+            first = planned.1.sessions;
+        }
+        first.truncate(NEXT_MAX);
         let injection = &context.settings.injection;
         let model = stages.model_provider.as_ref();
         Ok(Keeping {
@@ -318,6 +414,9 @@ pub(super) async fn retention(State(state): State<HttpState>) -> Result<Json<Kee
                 .iter()
                 .map(|going| going.session.to_string())
                 .collect(),
+            next_sessions: evicted_next(&context.store, &first)?,
+            raw_max_age_days: policy.raw_max_age.map(|age| age.as_hours() / 24),
+            sensitive: injection.recall.include_sensitive,
             agents: agent_logs(&sources),
             injection: injection.enabled && !injection.disabled_by_environment,
             injection_off_in: injection.disabled_workspaces.clone(),
@@ -328,6 +427,21 @@ pub(super) async fn retention(State(state): State<HttpState>) -> Result<Json<Kee
         })
     });
     Ok(Json(kept.await?))
+}
+
+fn evicted_next(store: &Store, planned: &[PlannedEviction]) -> store::Result<Vec<EvictedNext>> {
+    let view = |eviction: &PlannedEviction| {
+        let session = store
+            .sessions_by_prefix(eviction.session.as_str(), 1)?
+            .pop();
+        Ok(EvictedNext {
+            id: eviction.session.to_string(),
+            title: session.and_then(|session| session.name_or_title().map(str::to_owned)),
+            ended: Some(eviction.last.to_string()),
+            bytes: eviction.bytes,
+        })
+    };
+    planned.iter().map(view).collect()
 }
 
 fn agent_logs(sources: &capture::Sources) -> Vec<AgentLogs> {

@@ -11,6 +11,7 @@
     reason = "the macros that describe the routes write names in full"
 )]
 
+mod config;
 mod events;
 mod export;
 mod extract;
@@ -21,6 +22,8 @@ mod health;
 pub mod hook;
 mod ledger;
 pub mod listen;
+mod marks;
+mod nested;
 pub mod openapi;
 mod page_access;
 mod patterns;
@@ -29,12 +32,14 @@ mod questions;
 mod records;
 mod search;
 mod sessions;
+mod share;
 mod summaries;
 mod timeline;
 mod views;
 mod web;
+mod workspaces;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -49,11 +54,11 @@ pub use self::guard::{HttpLimits, RequestGuard};
 pub use self::problem::Problem;
 use capture::Sources;
 
-use crate::ServeContext;
 use crate::daemon::{DaemonHandle, StartupFiles};
 use crate::mcp::{ClientFolder, McpServer};
 use crate::requests::RequestError;
 use crate::stages::StageSettings;
+use crate::{ConfigFile, InjectionSettings, ServeContext};
 
 const EXPORTS_MAX: usize = 2;
 /// The port that is tried first when the page is opened and the daemon has none.
@@ -79,6 +84,10 @@ pub struct HttpState {
     pub sources: Arc<Sources>,
     /// The port on loopback, once one is open.
     pub port: Arc<OnceCell<u16>>,
+    /// The user's configuration file, where the program gives access to it.
+    config_file: Option<Arc<dyn ConfigFile>>,
+    /// The switches of injection, if they were changed since the daemon started.
+    changed_injection: Arc<RwLock<Option<InjectionSettings>>>,
 }
 
 impl HttpState {
@@ -104,7 +113,38 @@ impl HttpState {
             stages,
             sources,
             port: Arc::default(),
+            config_file: None,
+            changed_injection: Arc::default(),
         }
+    }
+
+    #[must_use]
+    pub fn with_config_file(mut self, file: Option<Arc<dyn ConfigFile>>) -> Self {
+        self.config_file = file;
+        self
+    }
+
+    /// Returns the context with the switches as they are now.
+    pub fn current_context(&self) -> ServeContext {
+        let changed = self.changed_injection.read();
+        let changed = changed.unwrap_or_else(PoisonError::into_inner);
+        let mut context = self.context.clone();
+        if let Some(injection) = changed.as_ref() {
+            let mut settings = (*context.settings).clone();
+            settings.injection.clone_from(injection);
+            context.settings = Arc::new(settings);
+        }
+        context
+    }
+
+    /// Uses other switches from now on, and the configuration file as it is now.
+    fn set_injection(&self, settings: InjectionSettings, file: &std::path::Path) {
+        let mut changed = self
+            .changed_injection
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *changed = Some(settings);
+        self.startup_files.accept_change(file);
     }
 
     /// Returns the port on loopback, and opens one if there is none.
@@ -131,7 +171,7 @@ impl HttpState {
         &self,
         answer: impl FnOnce(&ServeContext) -> Result<T, RequestError> + Send + 'static,
     ) -> Result<T, Problem> {
-        let context = self.context.clone();
+        let context = self.current_context();
         let answered = tokio::task::spawn_blocking(move || answer(&context)).await;
         Ok(answered.map_err(|_| Problem::internal("the request handler failed"))??)
     }
@@ -167,17 +207,27 @@ fn routes_and_description() -> (Router<HttpState>, utoipa::openapi::OpenApi) {
         .routes(routes!(questions::fix))
         .routes(routes!(facts::list))
         .routes(routes!(facts::get, facts::patch, facts::forget))
+        .routes(routes!(facts::uses))
         .routes(routes!(facts::remember))
         .routes(routes!(facts::pin))
         .routes(routes!(summaries::summarize))
         .routes(routes!(summaries::compact))
         .routes(routes!(export::export))
         .routes(routes!(sessions::list))
-        .routes(routes!(sessions::get, forget::session))
-        .routes(routes!(forget::workspace))
+        .routes(routes!(sessions::get, marks::patch, forget::session))
+        .routes(routes!(marks::tags))
+        .routes(routes!(workspaces::list, forget::workspace))
         .routes(routes!(timeline::timeline))
         .routes(routes!(timeline::outline))
         .routes(routes!(timeline::find))
+        .routes(routes!(nested::compactions))
+        .routes(routes!(nested::subagents))
+        .routes(routes!(nested::turns))
+        .routes(routes!(share::marks))
+        .routes(routes!(share::transcript))
+        .routes(routes!(workspaces::layers))
+        .routes(routes!(config::settings))
+        .routes(routes!(config::switch))
         .routes(routes!(sessions::snapshot))
         .routes(routes!(patterns::list))
         .routes(routes!(patterns::get))
@@ -194,6 +244,7 @@ fn routes_and_description() -> (Router<HttpState>, utoipa::openapi::OpenApi) {
         .routes(routes!(ledger::injections))
         .routes(routes!(ledger::rate))
         .routes(routes!(ledger::usage))
+        .routes(routes!(ledger::own_usage))
         .routes(routes!(ledger::retention))
         .routes(routes!(web::ticket))
         .routes(routes!(web::session))
@@ -209,9 +260,12 @@ fn mcp_service(state: &HttpState) -> StreamableHttpService<McpServer, LocalSessi
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(state.guard.limits.body_bytes_max);
-    let server = McpServer::new(state.context.clone(), ClientFolder::FromHeader);
+    let state = state.clone();
     StreamableHttpService::new(
-        move || Ok(server.clone()),
+        move || {
+            let context = state.current_context();
+            Ok(McpServer::new(context, ClientFolder::FromHeader))
+        },
         LocalSessionManager::default().into(),
         config,
     )

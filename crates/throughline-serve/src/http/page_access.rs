@@ -9,6 +9,8 @@ use subtle::ConstantTimeEq;
 use crate::daemon::home::random_hex;
 
 const TICKET_TIME: Duration = Duration::from_secs(60);
+/// How long a person may look at what would be deleted before confirming it.
+const CONFIRMATION_TIME: Duration = Duration::from_secs(5 * 60);
 const TOKEN_TIME: Duration = Duration::from_secs(12 * 3600);
 /// More tabs than anyone opens; the oldest token is dropped.
 const TOKENS_MAX: usize = 64;
@@ -23,6 +25,8 @@ pub struct PageAccess {
 struct Secrets {
     tickets: Vec<(String, Instant)>,
     tokens: Vec<(String, Instant)>,
+    /// Each is the token of a dry run, a colon, and what the dry run was of.
+    confirmations: Vec<(String, Instant)>,
 }
 
 impl PageAccess {
@@ -39,6 +43,28 @@ impl PageAccess {
     /// Says whether a token is valid.
     pub fn is_token(&self, token: &str) -> bool {
         self.is_token_at(token, Instant::now())
+    }
+
+    /// Makes a token that confirms one change, which `subject` describes, after its dry run.
+    pub fn issue_confirmation(&self, subject: &str) -> io::Result<String> {
+        let token = random_hex::<16>()?;
+        let now = Instant::now();
+        let confirmation = format!("{token}:{subject}");
+        push(
+            &mut self.lock().confirmations,
+            &confirmation,
+            now + CONFIRMATION_TIME,
+            now,
+        );
+        Ok(token)
+    }
+
+    /// Says whether a token confirms this change, and uses it up.
+    pub fn confirm(&self, token: &str, subject: &str) -> bool {
+        let mut secrets = self.lock();
+        let confirmation = format!("{token}:{subject}");
+        let found = position(&secrets.confirmations, &confirmation, Instant::now());
+        found.map(|at| secrets.confirmations.remove(at)).is_some()
     }
 
     /// Ends all tokens and tickets.
@@ -104,5 +130,15 @@ mod tests {
         assert_eq!(access.redeem_at(&late, now + TICKET_TIME).unwrap(), None);
         access.revoke_all();
         assert!(!access.is_token_at(&token, now));
+    }
+
+    #[test]
+    fn a_confirmation_is_valid_once_and_for_its_own_change() {
+        let access = PageAccess::default();
+        let token = access.issue_confirmation("forget record 1").unwrap();
+        assert!(!access.confirm(&token, "forget record 2"));
+        assert!(!access.confirm("", "forget record 1"));
+        assert!(access.confirm(&token, "forget record 1"));
+        assert!(!access.confirm(&token, "forget record 1"));
     }
 }

@@ -1,8 +1,8 @@
 //! Routes that add, read and delete records.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use memory::id::parse_uuid;
 use memory::layers::{Card, CardKey};
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use super::HttpState;
 use super::extract::{JsonBody, PathId, QueryParams, TimeValue, parse_time};
 use super::forget::{ForgetParams, ForgottenView, forget_selection};
+use super::guard::PageRequest;
 use super::problem::Problem;
 use super::views::RecordView;
 use crate::kinds::RecordTypeName;
@@ -151,10 +152,12 @@ pub(super) async fn forget(
     State(state): State<HttpState>,
     PathId(id): PathId,
     QueryParams(params): QueryParams<ForgetParams>,
+    page: Option<Extension<PageRequest>>,
 ) -> Result<Json<ForgottenView>, Problem> {
+    let request = params.request(&state, page);
     let forgotten = state.run_blocking(move |context| {
         let selection = facts::select_item(&context.store, &AccessScope::unrestricted(), &id)?;
-        forget_selection(context, &selection, params.is_dry_run())
+        forget_selection(context, &selection, &request)
     });
     Ok(Json(forgotten.await?))
 }

@@ -1,5 +1,6 @@
 //! Routes for search and for the context of a prompt.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Instant;
 
@@ -8,14 +9,15 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
+use memory::{Outcome, Session};
 use serde::{Deserialize, Serialize};
-use store::Query;
+use store::{Query, Store};
 use utoipa::{IntoParams, ToSchema};
 
 use super::HttpState;
 use super::extract::{JsonBody, QueryParams, parse_limit, parse_time};
 use super::problem::Problem;
-use super::views::HitView;
+use super::views::{HitView, SessionView};
 use crate::requests::context::{prompt_context, show_prompt_context};
 use crate::requests::find::find_session;
 use crate::requests::search::{Audience, HITS_MAX, SearchOptions, SearchOutcome};
@@ -59,6 +61,10 @@ pub(super) struct SearchParams {
     tag: Option<String>,
     /// The last word is still being typed: it also matches words that begin with it
     typing: Option<bool>,
+    /// Only sessions with this outcome
+    outcome: Option<String>,
+    /// Adds the sessions of the hits, and how closely and how surely they match
+    group: Option<bool>,
     /// Adds the reasons for the ranking, and more about each hit
     explain: Option<bool>,
     /// Sends the hits as lines of JSON, like `Accept: application/x-ndjson`
@@ -69,6 +75,9 @@ pub(super) struct SearchParams {
 pub(super) struct SearchAnswer {
     /// Facts and records in one ranking, best first
     hits: Vec<HitView>,
+    /// If asked for: the sessions of the hits, in the order of their best hit
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<Vec<SessionView>>,
     #[serde(flatten)]
     #[schema(inline)]
     end: SearchEnd,
@@ -79,10 +88,10 @@ pub(super) struct SearchAnswer {
 struct SearchEnd {
     /// How long the search took, in milliseconds
     took_ms: u64,
-    /// How closely the hits match: exact, forms, related, fuzzy or no_words; if explained
+    /// How closely the hits match: exact, forms, related, fuzzy or no_words; if explained or grouped
     #[serde(skip_serializing_if = "Option::is_none")]
     rung: Option<&'static str>,
-    /// The probability, from 0 to 1, that the hits are relevant; if explained
+    /// The probability, from 0 to 1, that the hits are relevant; if explained or grouped
     #[serde(skip_serializing_if = "Option::is_none")]
     confidence: Option<f64>,
     /// The number of sessions of which only the title and digest can be searched; if explained
@@ -107,24 +116,86 @@ pub(super) async fn search(
     let is_streamed = params.stream.unwrap_or(accepts_lines);
     let started = Instant::now();
     let explain = params.explain.unwrap_or_default();
-    let found = state.run_blocking(move |context| run_search(context, params));
-    let found = found.await?;
+    let group = params.group.unwrap_or_default();
+    let found = state.run_blocking(move |context| {
+        let outcome = parse_outcome(params.outcome.as_deref())?;
+        let needs_sessions = group || outcome.is_some();
+        let mut found = run_search(context, params)?;
+        let sessions = match needs_sessions {
+            true => sessions_of(&context.store, &mut found, outcome)?,
+            false => Vec::new(),
+        };
+        Ok((found, sessions))
+    });
+    let (found, sessions) = found.await?;
     let hits = found.ranking().into_iter();
     let hits: Vec<_> = hits.map(|item| HitView::new(item, explain)).collect();
     let took = started.elapsed().as_micros().div_ceil(1000);
     let end = SearchEnd {
         took_ms: u64::try_from(took).unwrap_or(u64::MAX),
-        rung: explain.then(|| match_level_name(found.rung)),
-        confidence: explain.then_some(found.confidence),
+        rung: (explain || group).then(|| match_level_name(found.rung)),
+        confidence: (explain || group).then_some(found.confidence),
         digest_only_sessions: explain.then_some(found.digest_only_sessions),
     };
     if !is_streamed {
-        return Ok(Json(SearchAnswer { hits, end }).into_response());
+        let sessions = group.then(|| sessions.into_iter().map(Into::into).collect());
+        let answer = SearchAnswer {
+            hits,
+            sessions,
+            end,
+        };
+        return Ok(Json(answer).into_response());
     }
     let lines = hits.iter().map(json_line).chain([json_line(&end)]);
     let lines: Vec<Result<String, Infallible>> = lines.map(Ok).collect();
     let body = Body::from_stream(tokio_stream::iter(lines));
     Ok(([(header::CONTENT_TYPE, NDJSON)], body).into_response())
+}
+
+fn parse_outcome(name: Option<&str>) -> Result<Option<Outcome>, RequestError> {
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
+        return Ok(None);
+    };
+    let outcome = Outcome::from_name(name);
+    if outcome.name() != name {
+        return Err(RequestError::invalid(
+            format!("{name:?} is not a valid outcome"),
+            "`GET /sessions` shows the outcomes of sessions",
+        ));
+    }
+    Ok(Some(outcome))
+}
+
+/// Returns the sessions of the hits, in the order of their best hit. With an outcome, the hits of
+/// other sessions are removed.
+fn sessions_of(
+    store: &Store,
+    found: &mut SearchOutcome,
+    outcome: Option<Outcome>,
+) -> store::Result<Vec<Session>> {
+    let mut sessions: Vec<Session> = Vec::new();
+    let mut rejected = BTreeSet::new();
+    for hit in &found.hits {
+        let id = &hit.hit.session;
+        if rejected.contains(id) || sessions.iter().any(|session| session.id == *id) {
+            continue;
+        }
+        let named = store.sessions_by_prefix(id.as_str(), 5)?;
+        let session = named.into_iter().find(|session| session.id == *id);
+        match session.filter(|session| outcome.is_none() || session.outcome == outcome) {
+            Some(session) => sessions.push(session),
+            None => {
+                rejected.insert(id.clone());
+            }
+        }
+    }
+    if outcome.is_some() {
+        found
+            .hits
+            .retain(|hit| !rejected.contains(&hit.hit.session));
+        found.facts.clear();
+    }
+    Ok(sessions)
 }
 
 fn json_line(value: &impl Serialize) -> String {

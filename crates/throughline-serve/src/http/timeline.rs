@@ -13,6 +13,7 @@ use super::extract::{PathId, QueryParams, parse_limit};
 use super::problem::Problem;
 use super::views::RecordView;
 use crate::requests::find::{find_record, find_session};
+use crate::requests::markdown::{Block, parse_blocks};
 use crate::requests::{AccessScope, RequestError};
 
 const PAGE_MAX: usize = 500;
@@ -34,6 +35,8 @@ pub(super) struct TimelineParams {
     /// Shorten each text to this number of bytes
     #[param(minimum = 1, maximum = 10000000)]
     cut: Option<u32>,
+    /// Add the blocks of formatted texts
+    blocks: Option<bool>,
 }
 
 /// A record with its place in its session.
@@ -47,6 +50,10 @@ pub(super) struct TimelineEntry {
     bytes: usize,
     /// The estimated number of tokens of the whole text
     tokens: u64,
+    /// If asked for: the blocks of a formatted text, as far as it was sent
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    blocks: Option<Vec<Block>>,
     #[serde(flatten)]
     record: RecordView,
 }
@@ -93,7 +100,8 @@ pub(super) async fn timeline(
         };
         let records = store.timeline(&session.id, from, limit)?;
         let next = from + records.len();
-        let entry = |(at, record)| timeline_entry(from + at, record, cut);
+        let with_blocks = params.blocks.unwrap_or_default();
+        let entry = |(at, record)| timeline_entry(from + at, record, cut, with_blocks);
         Ok(Timeline {
             records: records.into_iter().enumerate().map(entry).collect(),
             from,
@@ -130,7 +138,12 @@ fn position_in_session(
     Ok(store.timeline_position(found.id)?.unwrap_or(0))
 }
 
-fn timeline_entry(n: usize, mut record: StoredRecord, cut: Option<usize>) -> TimelineEntry {
+fn timeline_entry(
+    n: usize,
+    mut record: StoredRecord,
+    cut: Option<usize>,
+    with_blocks: bool,
+) -> TimelineEntry {
     let bytes = record.content.len();
     let tokens = memory::tokens::estimate(&record.content).0;
     if let Some(cut) = cut.filter(|cut| *cut < bytes) {
@@ -138,7 +151,13 @@ fn timeline_entry(n: usize, mut record: StoredRecord, cut: Option<usize>) -> Tim
             .content
             .truncate(record.content.floor_char_boundary(cut));
     }
+    let is_formatted = matches!(
+        record.kind,
+        RecordKind::Prompt | RecordKind::Assistant | RecordKind::Summary | RecordKind::Thinking
+    );
+    let blocks = (with_blocks && is_formatted).then(|| parse_blocks(&record.content));
     TimelineEntry {
+        blocks: blocks.flatten(),
         n,
         call: record.call.clone(),
         bytes,

@@ -283,6 +283,32 @@ pub(super) struct SessionView {
     evicted: u64,
     /// The number of its stored records that are missing from its logs
     detached: u64,
+    /// The agent has deleted its log
+    gone: bool,
+    #[serde(flatten)]
+    #[schema(inline)]
+    marks: MarksView,
+}
+
+/// What the user says of a session.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct MarksView {
+    /// The name that the user gave it
+    name: Option<String>,
+    starred: bool,
+    archived: bool,
+    tags: Vec<String>,
+}
+
+impl From<memory::SessionMarks> for MarksView {
+    fn from(marks: memory::SessionMarks) -> Self {
+        Self {
+            name: marks.name,
+            starred: marks.starred,
+            archived: marks.archived,
+            tags: marks.tags,
+        }
+    }
 }
 
 impl From<memory::Session> for SessionView {
@@ -308,6 +334,8 @@ impl From<memory::Session> for SessionView {
             outcome: session.outcome.map(memory::Outcome::name),
             evicted: session.evicted,
             detached: session.detached,
+            gone: session.source_gone && session.source.is_some(),
+            marks: session.marks.into(),
         }
     }
 }

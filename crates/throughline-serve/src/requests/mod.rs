@@ -10,11 +10,13 @@ pub mod context;
 pub mod facts;
 pub mod find;
 pub mod layers;
+pub mod markdown;
 pub mod search;
 pub mod sessions;
 pub mod snapshot;
 pub mod submitted;
 pub mod summarize;
+pub mod transcript;
 pub mod usage;
 
 use std::borrow::Cow;

@@ -58,6 +58,17 @@ pub struct InjectedItem {
     pub used: Option<bool>,
 }
 
+/// How often an item was given to prompts, and what came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ItemUse {
+    pub given: u64,
+    pub used: u64,
+    pub good: u64,
+    pub bad: u64,
+    /// When it was last given.
+    pub last: Option<Timestamp>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InjectionVerdict {
@@ -199,6 +210,27 @@ impl Store {
                 }
             }
             Ok(known)
+        })
+    }
+
+    /// Counts how often an item was given, used and rated.
+    pub fn item_use(&self, item: &MemoryItem) -> Result<ItemUse> {
+        let (_, id) = item.parts();
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT count(*), coalesce(sum(x.used), 0), coalesce(sum(i.verdict > 0), 0),
+                    coalesce(sum(i.verdict < 0), 0), max(i.at)
+                 FROM injected x JOIN injections i ON i.id = x.injection WHERE x.item = ?1",
+            )?;
+            Ok(statement.query_row([id], |row| {
+                Ok(ItemUse {
+                    given: row.get(0)?,
+                    used: row.get(1)?,
+                    good: row.get(2)?,
+                    bad: row.get(3)?,
+                    last: timestamp_from_millis(row.get(4)?),
+                })
+            })?)
         })
     }
 

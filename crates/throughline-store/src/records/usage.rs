@@ -50,7 +50,44 @@ pub struct RequestSize {
     pub tokens: u64,
 }
 
+/// What one response of a model used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResponseUsage {
+    pub at: Option<Timestamp>,
+    pub model: Option<String>,
+    pub usage: Usage,
+    /// The cost that the log states.
+    pub cost_usd: Option<f64>,
+}
+
 impl Store {
+    /// Returns what each response in a session used, in the order of time.
+    pub fn session_responses(&self, session: &SessionId) -> Result<Vec<ResponseUsage>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT at, model, max(input, 0), max(output, 0), max(cache_read, 0),
+                        max(cache_write, 0), max(reasoning, 0), cost_usd
+                 FROM usage WHERE session = (SELECT id FROM sessions WHERE name = ?1)
+                 ORDER BY at",
+            )?;
+            let rows = statement.query_map([session.as_str()], |row| {
+                Ok(ResponseUsage {
+                    at: timestamp_from_millis(row.get(0)?),
+                    model: row.get(1)?,
+                    usage: Usage {
+                        input: row.get(2)?,
+                        output: row.get(3)?,
+                        cache_read: row.get(4)?,
+                        cache_write: row.get(5)?,
+                        reasoning: row.get(6)?,
+                    },
+                    cost_usd: row.get(7)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
     /// Returns the sizes of a session's last requests, the latest first.
     pub fn last_requests(&self, session: &SessionId, limit: usize) -> Result<Vec<RequestSize>> {
         self.read(|connection| {

@@ -1,17 +1,15 @@
 //! `throughline export`
 
-mod transcript;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufWriter, Write, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use indicatif::ProgressBar;
 use memory::Session;
+use serve::requests::transcript::{TranscriptFormat, TranscriptOptions, write_transcript};
 use store::{DamagedTexts, ExportFilter, ExportReport, Store};
 
-use self::transcript::{TranscriptFormat, write_transcript};
 use crate::commands::{App, show};
 use crate::output::table::count;
 use crate::output::text::sanitize;
@@ -31,7 +29,7 @@ pub(crate) struct ExportArgs {
     /// Write one session as a readable file
     #[arg(long, value_enum, value_name = "FORMAT", requires = "transcript")]
     #[arg(conflicts_with_all = ["raw", "since", "workspace", "session", "without_logs"])]
-    format: Option<TranscriptFormat>,
+    format: Option<FormatName>,
 
     /// Write the archived log of this session, as its agent wrote it but without secrets
     ///
@@ -62,6 +60,13 @@ pub(crate) struct ExportArgs {
     output: Option<PathBuf>,
 }
 
+/// The name of a format on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum FormatName {
+    Markdown,
+    Html,
+}
+
 pub(crate) fn run(app: &App<'_>, args: &ExportArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
     if let (Some(session), Some(format)) = (&args.transcript, args.format) {
@@ -77,11 +82,19 @@ fn export_transcript(
     app: &App<'_>,
     store: &Store,
     session: &str,
-    format: TranscriptFormat,
+    format: FormatName,
     output: Option<&Path>,
 ) -> anyhow::Result<Exit> {
     let session = show::find_session(store, session)?;
-    let write = |out: &mut dyn Write| write_transcript(app, store, &session, format, out);
+    let options = TranscriptOptions {
+        format: match format {
+            FormatName::Markdown => TranscriptFormat::Markdown,
+            FormatName::Html => TranscriptFormat::Html,
+        },
+        zone: app.environment.zone.clone(),
+        left_out: BTreeSet::new(),
+    };
+    let write = |out: &mut dyn Write| Ok(write_transcript(store, &session, &options, out)?);
     match output {
         Some(path) => {
             write_new_file(path, write)?;

@@ -259,7 +259,7 @@ impl App<'_> {
     /// Returns a path as a person types it in a terminal: with `~` for the home folder.
     pub(crate) fn display_path(&self, path: &str) -> String {
         let home = &self.environment.places.home;
-        match std::path::Path::new(path).strip_prefix(home) {
+        match Path::new(path).strip_prefix(home) {
             Ok(rest) if self.columns().is_some() => format!("~/{}", rest.display()),
             _ => path.to_owned(),
         }

@@ -16,7 +16,7 @@ use store::{OpenMode, Store};
 use crate::commands::App;
 use crate::commands::digest::format_duration;
 use crate::commands::ingest::{self, LogArgs};
-use crate::config::ServeConfig;
+use crate::config::{ServeConfig, UserConfigFile};
 use crate::daemon::{ANSWER_TIMEOUT, DaemonStopError, start};
 use crate::environment;
 use crate::keychain::SystemKeychain;
@@ -115,6 +115,10 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
                 .into_iter()
                 .chain(app.environment.program.clone()),
         ),
+        config_file: Some(Arc::new(UserConfigFile::new(
+            app.config_path.clone(),
+            app.environment.injection_off,
+        ))),
         sources: ingest::sources(app, &LogArgs::default())?,
         watch: app.config.capture.watch_options(),
         stages,

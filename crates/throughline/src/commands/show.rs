@@ -11,7 +11,6 @@ use serve::requests::layers::session_start;
 use serve::requests::{self, AccessScope, RequestError};
 use store::{Store, StoredRecord};
 
-pub(crate) use self::record::speaker_name;
 use self::record::{RecordLayout, format_record};
 use crate::commands::mark::describe_marks;
 use crate::commands::sessions::format_tokens;

@@ -288,7 +288,7 @@ fn open_neighbor(state: &mut UiState, is_forward: bool) -> Vec<UiEffect> {
     let is_session = |row: &ListRow| match &row.target {
         RowTarget::Session(_) => true,
         RowTarget::Injection { session, .. } | RowTarget::Silence(session) => session.is_some(),
-        RowTarget::Fact { .. } | RowTarget::Note => false,
+        RowTarget::Fact { .. } | RowTarget::Pattern { .. } | RowTarget::Note => false,
     };
     let positions = |range: Range<usize>| range.filter(|at| is_session(&list.rows[*at]));
     let next = if is_forward {

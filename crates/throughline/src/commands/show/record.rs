@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use memory::{RecordId, RecordKind, Session};
+use serve::requests::transcript::speaker_name;
 use store::{Store, StoredRecord};
 
 use crate::commands::App;
@@ -107,24 +108,6 @@ pub(super) fn format_record(layout: &mut RecordLayout<'_>, record: &StoredRecord
         style.dim(&id),
         indent(&text, "    ")
     )
-}
-
-/// Returns who speaks or acts in a record.
-pub(crate) fn speaker_name(record: &StoredRecord) -> String {
-    let tool = record.tool.as_deref().unwrap_or("tool");
-    let path = record.path.as_deref().unwrap_or_default();
-    match record.kind {
-        RecordKind::Prompt => "you".to_owned(),
-        RecordKind::Assistant => "agent".to_owned(),
-        RecordKind::Thinking => "agent, thinking".to_owned(),
-        RecordKind::ToolUse => format!("{tool} called"),
-        RecordKind::ToolResult => format!("{tool} returned"),
-        RecordKind::Artifact => format!("{tool} changed {path}"),
-        RecordKind::Error if record.tool.is_some() => format!("{tool} failed"),
-        RecordKind::Error => "error".to_owned(),
-        RecordKind::Approval => "you decided".to_owned(),
-        RecordKind::Summary => "summary".to_owned(),
-    }
 }
 
 /// Returns the lines of a long text that contain a word, each with its neighbors.

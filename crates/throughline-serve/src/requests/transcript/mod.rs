@@ -1,33 +1,49 @@
 //! A session as one readable file, in Markdown or HTML. The file contains no script.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use memory::{RecordKind, Session};
 use store::{Store, StoredRecord};
 
-use crate::commands::App;
-use crate::commands::show::speaker_name;
-use crate::output::text::{one_line, sanitize};
-use crate::output::time::format_time;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum TranscriptFormat {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TranscriptFormat {
     Markdown,
     Html,
 }
 
-const HTML_HEAD: &str = include_str!("transcript.html");
+/// What of a session is written, and how.
+#[derive(Clone, Debug)]
+pub struct TranscriptOptions {
+    pub format: TranscriptFormat,
+    pub zone: TimeZone,
+    /// The positions of records that are left out.
+    pub left_out: BTreeSet<usize>,
+}
 
-/// Writes a session with all its records.
-pub(super) fn write_transcript(
-    app: &App<'_>,
+/// Why a transcript could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum TranscriptError {
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
+
+const HTML_HEAD: &str = include_str!("head.html");
+
+/// Writes a session with its records.
+pub fn write_transcript(
     store: &Store,
     session: &Session,
-    format: TranscriptFormat,
+    options: &TranscriptOptions,
     out: &mut dyn Write,
-) -> anyhow::Result<()> {
+) -> Result<(), TranscriptError> {
+    let (format, zone) = (options.format, &options.zone);
     let title = one_line(session.name_or_title().unwrap_or("Untitled session"));
-    let facts = heading_lines(app, session);
+    let facts = heading_lines(zone, session);
     match format {
         TranscriptFormat::Markdown => {
             writeln!(out, "# {}\n", escape_markdown(&title))?;
@@ -46,11 +62,14 @@ pub(super) fn write_transcript(
         }
     }
     let mut result = Ok(());
+    let mut position = 0;
     store.each_record(&session.id, |record| {
-        if result.is_ok() {
+        let is_left_out = options.left_out.contains(&position);
+        position += 1;
+        if result.is_ok() && !is_left_out {
             result = match format {
-                TranscriptFormat::Markdown => write_markdown(app, &record, out),
-                TranscriptFormat::Html => write_html(app, &record, out),
+                TranscriptFormat::Markdown => write_markdown(zone, &record, out),
+                TranscriptFormat::Html => write_html(zone, &record, out),
             };
         }
     })?;
@@ -61,8 +80,7 @@ pub(super) fn write_transcript(
     Ok(())
 }
 
-fn heading_lines(app: &App<'_>, session: &Session) -> Vec<(&'static str, String)> {
-    let zone = &app.environment.zone;
+fn heading_lines(zone: &TimeZone, session: &Session) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("session", session.id.to_string()),
         ("agent", session.flavor.title().to_owned()),
@@ -88,8 +106,8 @@ fn is_speech(kind: RecordKind) -> bool {
     )
 }
 
-fn write_markdown(app: &App<'_>, record: &StoredRecord, out: &mut dyn Write) -> io::Result<()> {
-    let when = format_time(record.at, &app.environment.zone);
+fn write_markdown(zone: &TimeZone, record: &StoredRecord, out: &mut dyn Write) -> io::Result<()> {
+    let when = format_time(record.at, zone);
     let who = escape_markdown(&one_line(&speaker_name(record)));
     writeln!(out, "\n## {who}, {when}\n")?;
     let text = sanitize(&record.content);
@@ -152,8 +170,8 @@ fn code_fence(text: &str) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-fn write_html(app: &App<'_>, record: &StoredRecord, out: &mut dyn Write) -> io::Result<()> {
-    let when = format_time(record.at, &app.environment.zone);
+fn write_html(zone: &TimeZone, record: &StoredRecord, out: &mut dyn Write) -> io::Result<()> {
+    let when = format_time(record.at, zone);
     let who = escape_html(&one_line(&speaker_name(record)));
     let text = escape_html(sanitize(&record.content).trim_end());
     if is_speech(record.kind) {
@@ -179,6 +197,48 @@ fn escape_html(text: &str) -> String {
         .replace('>', "&gt;")
         .replace('"', "&quot;")
         .replace('\'', "&#39;")
+}
+
+/// Returns who speaks or acts in a record.
+pub fn speaker_name(record: &StoredRecord) -> String {
+    let tool = record.tool.as_deref().unwrap_or("tool");
+    let path = record.path.as_deref().unwrap_or_default();
+    match record.kind {
+        RecordKind::Prompt => "you".to_owned(),
+        RecordKind::Assistant => "agent".to_owned(),
+        RecordKind::Thinking => "agent, thinking".to_owned(),
+        RecordKind::ToolUse => format!("{tool} called"),
+        RecordKind::ToolResult => format!("{tool} returned"),
+        RecordKind::Artifact => format!("{tool} changed {path}"),
+        RecordKind::Error if record.tool.is_some() => format!("{tool} failed"),
+        RecordKind::Error => "error".to_owned(),
+        RecordKind::Approval => "you decided".to_owned(),
+        RecordKind::Summary => "summary".to_owned(),
+    }
+}
+/// Replaces control characters and characters that hide or reorder text.
+fn sanitize(text: &str) -> String {
+    let visible = |c: char| match c {
+        '\n' | '\t' => c,
+        c if c.is_control() => '\u{fffd}',
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(visible).collect()
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    sanitize(&words.join(" "))
+}
+
+fn format_time(at: Option<Timestamp>, zone: &TimeZone) -> String {
+    let format = |at: Timestamp| {
+        at.to_zoned(zone.clone())
+            .strftime("%Y-%m-%d %H:%M")
+            .to_string()
+    };
+    at.map_or_else(|| "unknown".to_owned(), format)
 }
 
 #[cfg(test)]
