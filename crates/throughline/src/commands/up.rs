@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::daemon::{self, DaemonStart};
 use crate::install;
 use crate::install::manifest::InstallManifest;
-use crate::install::program::Program;
+use crate::install::program::{Program, shell_command};
 use crate::output::table::count;
 use crate::output::{self, Exit};
 use crate::samples;
@@ -71,8 +71,9 @@ pub(crate) fn run(app: &App<'_>, args: &UpArgs) -> anyhow::Result<Exit> {
             daemon,
         })?;
     } else {
-        print_daemon(&daemon);
-        print_next_steps(&ingested);
+        let program = shell_command(app.environment);
+        print_daemon(&program, &daemon);
+        print_next_steps(&program, &ingested);
     }
     Ok(if is_failed { Exit::Failed } else { Exit::Done })
 }
@@ -146,29 +147,29 @@ fn install_into_agents(app: &App<'_>, args: &UpArgs) -> anyhow::Result<AgentsRep
     })
 }
 
-fn print_daemon(daemon: &DaemonStart) {
+fn print_daemon(program: &str, daemon: &DaemonStart) {
     match daemon {
         DaemonStart::Started => {
             say!("The daemon is running; new log lines are read as they are written.");
         }
-        DaemonStart::Absent => say!("Run `throughline watch` to read logs as they are written."),
+        DaemonStart::Absent => say!("Run `{program} watch` to read logs as they are written."),
         DaemonStart::Failed(reason) => {
             say!("warning: the daemon did not start: {reason}; everything works without it");
         }
     }
 }
 
-fn print_next_steps(ingested: &IngestOutcome) {
+fn print_next_steps(program: &str, ingested: &IngestOutcome) {
     say!("");
     if ingested.sweep.discovered == 0 {
         say!("There are no sessions yet. Work with an agent, or try sample sessions with");
-        say!("  throughline up --sample");
+        say!("  {program} up --sample");
         return;
     }
     say!("Next:");
-    say!("  throughline search WORDS   search your sessions");
-    say!("  throughline sessions       list your sessions");
-    say!("  throughline doctor         check the setup");
+    say!("  {program} search WORDS   search your sessions");
+    say!("  {program} sessions       list your sessions");
+    say!("  {program} doctor         check the setup");
 }
 
 /// Ingests the sample sessions into a separate store beside the default one.
@@ -195,8 +196,9 @@ fn ingest_samples(app: &App<'_>, json: bool) -> anyhow::Result<Exit> {
     let home = output::shell::quote(&sample.home.display().to_string());
     say!("");
     say!("These are sample sessions in a separate store. Try:");
-    say!("  throughline --home {home} search threshold");
-    say!("  throughline --home {home} show 4c5420d7");
+    let program = shell_command(app.environment);
+    say!("  {program} --home {home} search threshold");
+    say!("  {program} --home {home} show 4c5420d7");
     say!("Delete them with: rm -r {home}");
     Ok(Exit::Done)
 }

@@ -153,6 +153,20 @@ fn has_same_content(a: &Path, b: &Path) -> bool {
     size(a).is_some() && size(a) == size(b) && std::fs::read(a).ok() == std::fs::read(b).ok()
 }
 
+/// Returns how a person can run this program in a shell: by name if it is on PATH, else by the path
+/// of the copy that agents run, or of this program.
+pub(crate) fn shell_command(environment: &Environment) -> String {
+    if find_on_path(PROGRAM_NAME, &environment.path).is_some() {
+        return PROGRAM_NAME.to_owned();
+    }
+    let copies = [environment.places.home.join(".local/bin")];
+    let program = find_on_path(PROGRAM_NAME, &copies).or_else(|| environment.program.clone());
+    program.map_or_else(
+        || PROGRAM_NAME.to_owned(),
+        |program| shell::quote(&program.display().to_string()),
+    )
+}
+
 /// Returns the first program of that name on PATH.
 pub(crate) fn find_on_path(name: &str, path: &[PathBuf]) -> Option<PathBuf> {
     let suffix = std::env::consts::EXE_SUFFIX;

@@ -606,7 +606,8 @@ fn up_changes_no_agent_unasked() {
     let before = tree(&env);
     let said = succeeds(&env, &["up", "--no-daemon"]);
     assert!(said.contains("run `throughline install`"), "{said}");
-    assert!(said.contains("throughline up --sample"), "{said}");
+    // It is not on PATH, so the next command has the whole path.
+    assert!(said.contains("/throughline up --sample"), "{said}");
     assert_eq!(before, tree(&env));
 }
 
@@ -616,6 +617,7 @@ fn up_shows_samples_in_a_memory_of_their_own() {
     let before = env.run(&["sessions"]).code;
     let said = succeeds(&env, &["up", "--sample"]);
     assert!(said.contains("These are sample sessions"), "{said}");
+    assert!(said.contains("/throughline --home "), "{said}");
     assert_eq!(env.run(&["sessions"]).code, before);
     let home = env.home().join("memory-sample");
     let home = home.to_str().unwrap();
