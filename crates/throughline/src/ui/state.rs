@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use memory::{FactId, RecordId, RecordKind, SessionId};
 
 use super::input::TextInput;
-use super::keys::KeyMap;
+use super::keys::{KeyMap, UiAction};
 use super::open_session::OpenSession;
 use super::palette::Palette;
 use super::patterns::PatternRequest;
@@ -246,6 +246,8 @@ pub(super) struct UiState {
     pub(super) session: Option<Box<OpenSession>>,
     /// The session whose preview was asked for last.
     pub(super) previewed: Option<SessionId>,
+    /// An action on the results of a search that are still awaited.
+    pub(super) deferred: Option<UiAction>,
     pub(super) overlay: Option<Overlay>,
     pub(super) notice: Option<String>,
     /// An answer is slow, so the screen says that it is awaited.
@@ -278,6 +280,7 @@ impl UiState {
             usage_group: 0,
             session: None,
             previewed: None,
+            deferred: None,
             overlay: None,
             notice: None,
             is_slow: false,

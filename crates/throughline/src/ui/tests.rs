@@ -268,6 +268,22 @@ fn an_answer_that_was_overtaken_is_not_shown() {
 }
 
 #[test]
+fn a_key_for_the_results_waits_for_them() {
+    check(|ui| {
+        let typed = update(
+            &mut ui.state,
+            UiEvent::Paste("settings.reorder_at".to_owned()),
+        );
+        let enter = UiEvent::Key(KeyCode::Enter.into());
+        let opened = update(&mut ui.state, enter);
+        assert!(opened.is_empty(), "{opened:?}");
+        ui.perform(typed);
+        let open = ui.state.session.as_ref().unwrap();
+        assert!(open.records[open.selected].content.contains("reorder_at"));
+    });
+}
+
+#[test]
 fn a_session_opens_at_its_hit_and_can_be_walked() {
     check(|ui| {
         ui.type_text("settings.reorder_at");

@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::actions::{go_to, move_by, perform, select_record};
 use super::input::TextInput;
+use super::keys::UiAction;
 use super::messages::{UiAnswer, UiEffect, UiEvent, UiQuestion};
 use super::palette::update_palette;
 use super::state::{Overlay, RowTarget, Screen, UiState};
@@ -36,6 +37,7 @@ fn take_event(state: &mut UiState, event: UiEvent) -> Vec<UiEffect> {
     match event {
         UiEvent::Key(key) => {
             state.notice = None;
+            state.deferred = None;
             update_key(state, &key)
         }
         UiEvent::Paste(text) => edit(state, |input| input.insert(&text)),
@@ -94,10 +96,32 @@ fn update_key(state: &mut UiState, key: &KeyEvent) -> Vec<UiEffect> {
         return Vec::new();
     }
     match state.keys.action(key, is_typing) {
+        Some(action) if is_on_results(action) && is_search_pending(state) => {
+            state.deferred = Some(action);
+            Vec::new()
+        }
         Some(action) => perform(state, action),
         None if is_typing => edit_key(state, key),
         None => Vec::new(),
     }
+}
+
+/// Returns whether an action is performed on the selected result. People type faster than a search
+/// may take, and mean the results of what they have typed.
+const fn is_on_results(action: UiAction) -> bool {
+    matches!(
+        action,
+        UiAction::Open
+            | UiAction::Resume
+            | UiAction::CopyCommand
+            | UiAction::CopyId
+            | UiAction::Pin
+            | UiAction::Forget
+    )
+}
+
+fn is_search_pending(state: &UiState) -> bool {
+    state.screen == Screen::Search && state.search.is_pending()
 }
 
 fn close_overlay(state: &mut UiState, overlay: Overlay, key: &KeyEvent) -> Vec<UiEffect> {
@@ -191,6 +215,9 @@ fn take_answer(state: &mut UiState, answer: UiAnswer) -> Vec<UiEffect> {
                 list.select(selected);
                 state.is_slow = false;
                 state.previewed = None;
+                if let Some(action) = state.deferred.take_if(|_| screen == state.screen) {
+                    return perform(state, action);
+                }
             }
         }
         UiAnswer::Session(open) => {

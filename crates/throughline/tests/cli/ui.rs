@@ -203,7 +203,7 @@ fn a_session_is_found_read_and_resumed() {
     tmux.press(&["Enter"]);
     tmux.wait_for("1 search");
     tmux.type_text("reorder thresho");
-    let screen = tmux.wait_for("hit");
+    let screen = tmux.wait_for(" hits · ");
     assert!(
         screen.contains("│"),
         "a preview stands beside the list:\n{screen}"
@@ -226,7 +226,7 @@ fn the_screen_follows_its_size_and_survives_a_stop() {
     };
     tmux.type_text("throughline ui threshold");
     tmux.press(&["Enter"]);
-    tmux.wait_for("hit");
+    tmux.wait_for(" hits · ");
     tmux.run(&["resize-window", "-x", "60", "-y", "14"]);
     // The screen is empty for a moment while it is drawn anew.
     tmux.wait_until("a list alone", |screen| {
@@ -292,7 +292,7 @@ fn the_shell_widget_puts_the_command_on_the_command_line() {
     tmux.press(&["C-g"]);
     tmux.wait_for("enter open");
     tmux.type_text("threshold");
-    tmux.wait_for("hit");
+    tmux.wait_for(" hits · ");
     tmux.press(&["Down", "C-r"]);
     let screen = tmux.wait_for("&& claude --resume");
     // The rows above the prompt are still there.

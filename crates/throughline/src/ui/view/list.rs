@@ -2,7 +2,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Color;
+use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr;
@@ -167,9 +167,11 @@ fn row_line(
     widths: &ColumnWidths,
 ) -> Line<'static> {
     let marker = if is_selected { "▸" } else { " " };
-    let label_style = match row.target {
-        RowTarget::Fact { .. } => theme.colored(Color::Green),
-        _ => theme.colored(Color::Cyan),
+    // The selected row is one block in any theme.
+    let (label_style, dim) = match row.target {
+        _ if is_selected => (Style::new(), Style::new()),
+        RowTarget::Fact { .. } => (theme.colored(Color::Green), theme.dim()),
+        _ => (theme.colored(Color::Cyan), theme.dim()),
     };
     let cell = |text: &str, columns: usize| match columns {
         0 => String::new(),
@@ -184,10 +186,10 @@ fn row_line(
     let line = Line::from(vec![
         Span::raw(marker),
         Span::styled(figure(&row.label, widths.label), label_style),
-        Span::styled(figure(&row.age, widths.age), theme.dim()),
-        Span::styled(cell(&row.place, widths.place), theme.dim()),
+        Span::styled(figure(&row.age, widths.age), dim),
+        Span::styled(cell(&row.place, widths.place), dim),
         Span::raw(fit(&row.title, widths.title)),
-        Span::styled(count, theme.dim()),
+        Span::styled(count, dim),
     ]);
     if is_selected {
         line.style(theme.selected())
