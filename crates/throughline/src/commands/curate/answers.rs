@@ -70,9 +70,9 @@ fn read_key(question: &str) -> std::io::Result<Option<char>> {
     let key = loop {
         match crossterm::event::read() {
             Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => match pressed(key) {
-                KeyPress::Char(char) => break Ok(Some(char)),
-                KeyPress::End => break Ok(None),
-                KeyPress::Other => {}
+                CurateKey::Char(char) => break Ok(Some(char)),
+                CurateKey::End => break Ok(None),
+                CurateKey::Other => {}
             },
             Ok(_) => {}
             Err(error) => break Err(error),
@@ -84,19 +84,19 @@ fn read_key(question: &str) -> std::io::Result<Option<char>> {
     key
 }
 
-enum KeyPress {
+enum CurateKey {
     Char(char),
     End,
     Other,
 }
 
-fn pressed(key: KeyEvent) -> KeyPress {
+fn pressed(key: KeyEvent) -> CurateKey {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        KeyCode::Char('c' | 'd') if control => KeyPress::End,
-        KeyCode::Char(char) if !control => KeyPress::Char(char.to_ascii_lowercase()),
-        KeyCode::Esc => KeyPress::Char('q'),
-        _ => KeyPress::Other,
+        KeyCode::Char('c' | 'd') if control => CurateKey::End,
+        KeyCode::Char(char) if !control => CurateKey::Char(char.to_ascii_lowercase()),
+        KeyCode::Esc => CurateKey::Char('q'),
+        _ => CurateKey::Other,
     }
 }
 
