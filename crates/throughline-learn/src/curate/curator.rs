@@ -288,9 +288,9 @@ impl<'a> Curator<'a> {
         text: Option<&str>,
         origin: DecisionOrigin,
     ) -> Result<PlannedDecision<'c>, CurateError> {
-        let why = match &origin {
-            DecisionOrigin::User(why) => why.clone(),
-            DecisionOrigin::Gate => Some("passed the gate".to_owned()),
+        let (why, is_users) = match origin {
+            DecisionOrigin::User(why) => (why, true),
+            DecisionOrigin::Gate => (Some("passed the gate".to_owned()), false),
         };
         let mut planned = PlannedDecision {
             candidate,
@@ -316,12 +316,8 @@ impl<'a> Curator<'a> {
                 let text = text.map_or_else(|| self.view(candidate).guidance, str::to_owned);
                 let similar = self.check_text(candidate, &text)?;
                 let is_enforced = similar.iter().any(|one| one.enforced);
-                let ready = match origin {
-                    DecisionOrigin::User(_) => true,
-                    DecisionOrigin::Gate => {
-                        !is_enforced && self.level(candidate) == EvidenceLevel::DistributionReady
-                    }
-                };
+                let is_strong = self.level(candidate) == EvidenceLevel::DistributionReady;
+                let ready = is_users || (is_strong && !is_enforced);
                 let status = if ready {
                     EntryStatus::Approved
                 } else {

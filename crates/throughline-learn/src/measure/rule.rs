@@ -254,6 +254,22 @@ mod tests {
         check((10, 60), (6, 50), EffectState::Open);
     }
 
+    /// What happened in a real repository after its instructions changed, without a control group.
+    /// The history is the baseline, because nobody waited before applying the change.
+    #[test]
+    fn natural_experiments_are_judged_as_they_went() {
+        let count = |(affected, sessions)| AffectedCount { sessions, affected };
+        let state =
+            |before, after| judge(count(before), count(after), 0.05, Baseline::History).state;
+        // "Always run the formatter": the sessions that edited and did not run it.
+        assert_eq!(state((33, 38), (66, 230)), EffectState::Helps);
+        // A checklist before commits: lint failures per edit, and per run of the linter.
+        assert_ne!(state((66, 2_312), (71, 2_164)), EffectState::Helps);
+        assert_ne!(state((66, 514), (71, 427)), EffectState::Helps);
+        // A rule about duplicated code: findings per edit, of which there are too few.
+        assert_ne!(state((2, 1_733), (8, 2_743)), EffectState::Helps);
+    }
+
     #[test]
     fn a_rare_signal_needs_more_sessions() {
         let need = |affected| {

@@ -15,6 +15,8 @@ use crate::output::table::count;
 use crate::output::text::sanitize;
 use crate::output::{self, Exit, error_with_hint};
 
+const QUESTION: &str = "[a]pprove [r]eject [d]iscuss [e]vidence [t]ext [s]kip [q]uit?";
+
 /// Decide which recurring problems become patterns
 ///
 /// Asks about each candidate without a decision. An approved one becomes a file in the catalog of
@@ -155,8 +157,7 @@ impl Curation<'_> {
             let mut text = self.curator.view(candidate).guidance;
             self.show(candidate, &text, at + 1, pending.len());
             loop {
-                say!("[a]pprove [r]eject [d]iscuss [e]vidence [t]ext [s]kip [q]uit?");
-                let Some(answer) = answers.next_answer()? else {
+                let Some(answer) = answers.next_answer(QUESTION)? else {
                     break 'candidates;
                 };
                 let decision = match answer.key {

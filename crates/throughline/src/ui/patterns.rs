@@ -159,27 +159,28 @@ fn pattern_row(
 
 fn decision_text(curator: &Curator<'_>, view: &CandidateView) -> String {
     let candidate = &view.candidate;
+    let waits = if view.needs_decision {
+        ", waits for you"
+    } else {
+        ""
+    };
+    let spread = if candidate.cross_flavor {
+        " (cross-flavor)"
+    } else {
+        ""
+    };
     let mut text = format!(
-        "{}\n\nstate     {}{}\nevidence  {} in {}, {}\nagents    {}{}\ncost      {} min, {} tokens\n",
+        "{}\n\nstate     {}{waits}\nevidence  {} in {}, {}\n",
         view.guidance,
         view.state.name(),
-        if view.needs_decision {
-            ", waits for you"
-        } else {
-            ""
-        },
         count(candidate.times, "event"),
         count(candidate.sessions, "session"),
         level_text(view.level),
-        agent_names(&candidate.flavors),
-        if candidate.cross_flavor {
-            " (cross-flavor)"
-        } else {
-            ""
-        },
-        candidate.minutes,
-        candidate.tokens,
     );
+    let agents = agent_names(&candidate.flavors);
+    let (minutes, tokens) = (candidate.minutes, candidate.tokens);
+    writeln!(text, "agents    {agents}{spread}").ok();
+    writeln!(text, "cost      {minutes} min, {tokens} tokens").ok();
     if let Some(file) = &candidate.stale_in {
         writeln!(text, "named in  {file}").ok();
     }

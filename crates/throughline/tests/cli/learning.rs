@@ -1,6 +1,7 @@
 //! The learning loop: the transcript in `docs/LEARNING.md`, forgetting, and split ingestion.
 
 mod http;
+mod terminal;
 
 use std::fmt::Write;
 use std::fs;

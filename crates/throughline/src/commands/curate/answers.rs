@@ -1,6 +1,6 @@
 //! Reads the user's answers: single keys in a terminal, lines elsewhere.
 
-use std::io::{Lines, StdinLock};
+use std::io::{Lines, StdinLock, Write};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
@@ -29,21 +29,22 @@ impl AnswerReader {
         }
     }
 
-    /// Returns the next answer, or `None` at the end of the input.
-    pub(super) fn next_answer(&mut self) -> std::io::Result<Option<CurateAnswer>> {
+    /// Asks, and returns the answer, or `None` at the end of the input.
+    pub(super) fn next_answer(&mut self, question: &str) -> std::io::Result<Option<CurateAnswer>> {
         if !self.is_terminal {
+            say!("{question}");
             let line = self.lines.next().transpose()?;
             return Ok(line.map(|line| parse_line(&line)));
         }
-        let Some(key) = read_key()? else {
+        let Some(key) = read_key(question)? else {
             return Ok(None);
         };
-        let question = match key {
+        let detail = match key {
             'r' | 'd' => "Reason (Enter for none):",
             't' => "Text for the agents (Enter keeps it):",
             _ => return Ok(Some(CurateAnswer { key, text: None })),
         };
-        say!("{question}");
+        say!("{detail}");
         let line = self.lines.next().transpose()?.unwrap_or_default();
         let text = Some(line.trim().to_owned()).filter(|text| !text.is_empty());
         Ok(Some(CurateAnswer { key, text }))
@@ -61,37 +62,41 @@ fn parse_line(line: &str) -> CurateAnswer {
     }
 }
 
-/// Waits for a key, without Enter. Ctrl-C and Ctrl-D end the input.
-fn read_key() -> std::io::Result<Option<char>> {
+/// Asks for a key, without Enter. Ctrl-C and Ctrl-D end the input.
+fn read_key(question: &str) -> std::io::Result<Option<char>> {
+    // A key that is pressed as soon as the question appears must not be taken as part of a line.
     enable_raw_mode()?;
+    say!("{question}");
     let key = loop {
         match crossterm::event::read() {
             Ok(Event::Key(key)) if key.kind == KeyEventKind::Press => match pressed(key) {
-                KeyPress::Char(char) => break Ok(Some(char)),
-                KeyPress::End => break Ok(None),
-                KeyPress::Other => {}
+                CurateKey::Char(char) => break Ok(Some(char)),
+                CurateKey::End => break Ok(None),
+                CurateKey::Other => {}
             },
             Ok(_) => {}
             Err(error) => break Err(error),
         }
     };
     disable_raw_mode()?;
+    // In raw mode the line break of the question left the cursor in its column.
+    std::io::stderr().write_all(b"\r")?;
     key
 }
 
-enum KeyPress {
+enum CurateKey {
     Char(char),
     End,
     Other,
 }
 
-fn pressed(key: KeyEvent) -> KeyPress {
+fn pressed(key: KeyEvent) -> CurateKey {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        KeyCode::Char('c' | 'd') if control => KeyPress::End,
-        KeyCode::Char(char) if !control => KeyPress::Char(char.to_ascii_lowercase()),
-        KeyCode::Esc => KeyPress::Char('q'),
-        _ => KeyPress::Other,
+        KeyCode::Char('c' | 'd') if control => CurateKey::End,
+        KeyCode::Char(char) if !control => CurateKey::Char(char.to_ascii_lowercase()),
+        KeyCode::Esc => CurateKey::Char('q'),
+        _ => CurateKey::Other,
     }
 }
 
