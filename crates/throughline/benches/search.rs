@@ -2,15 +2,17 @@
 //!
 //!     cargo bench -p throughline --bench search -- [--records 100000] [--rounds 200] [--keep DIR]
 //!
-//! Fills a store with agent-like records of about 300 bytes in eight workspaces, and asks in one of
-//! them: one word, three words, and eight as a prompt has them. Beside it stands what the index
-//! alone needs to name its best twenty, asked in SQL. `throughline context` is run as a hook runs
-//! it, a process for each prompt, beside a process that only says its version. Then records and
+//! Fills a store with records of the sizes that agents' logs have, in eight workspaces, and
+//! searches all of them for twenty hits: for a rare word, a common word, an identifier and a
+//! question, each time with other words. Beside each stands what the index alone needs to name its
+//! best twenty, asked in SQL. Then a daemon is asked the same over its socket, for its list of
+//! sessions and for a timeline, on one connection. `throughline search` and `throughline context`
+//! are run as processes, beside a process that only prints its version. Finally, records and
 //! sessions are forgotten. A store that is kept in a folder is used again, and nothing of it is
 //! forgotten.
 //!
-//! Times of questions are processor time where the system tells it (Linux), so that other work on
-//! the machine does not count; forgetting waits for the disk and is shown as it took.
+//! The processor time of a thread is measured in steps of 4 ms on some systems, so times are as a
+//! clock tells them: run this on an idle machine.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 #![allow(
@@ -21,6 +23,8 @@
 
 mod generated;
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -31,12 +35,32 @@ use store::foreign::ForeignDatabase;
 use store::forget::Selection;
 use store::{Query, Store};
 
-use crate::generated::{Random, SESSION_RECORDS, fill, word};
+use crate::generated::{NOW_SECOND, Random, SESSION_RECORDS, WORDS, fill_like_logs, word};
 
-/// The workspace that is searched, and its term in the index.
-const ASKED: (&str, &str) = ("/w3", "\"@w4\"");
+/// The workspace that prompts are asked in.
+const WORKSPACE: &str = "/w3";
+/// The facts in the store.
+const FACTS: u64 = 200;
+/// The number of hits.
+const HITS: usize = 20;
 /// The number of records and sessions that are forgotten.
 const FORGOTTEN: usize = 10;
+/// How long a daemon may take to start, on a busy machine.
+const START_MAX: Duration = Duration::from_secs(60);
+
+/// A kind of query, and how one is made.
+type QueryKind = (&'static str, fn(&mut Random) -> String);
+
+const KINDS: [QueryKind; 4] = [
+    ("rare word", |random| {
+        word(WORDS - 1 - random.below(WORDS / 4))
+    }),
+    ("common word", |random| word(random.below(100))),
+    ("identifier", Random::identifier),
+    ("question", |random| {
+        format!("how did we {}?", random.words(8).join(" "))
+    }),
+];
 
 fn main() {
     let records = option("--records", 100_000);
@@ -50,18 +74,21 @@ fn main() {
     if !is_made {
         build(&store, &mut random, records);
     }
-    meanings();
     let raw = ForeignDatabase::open(&Store::database_path(home)).unwrap();
-    for (name, count) in [("one word", 1), ("three words", 3), ("eight words", 8)] {
-        let asked: Vec<_> = (0..rounds).map(|_| random.words(count)).collect();
-        let lists = asked.iter().map(|words| worked(|| lists(&store, words)));
-        let (lists, ours) = (lists.collect(), asked.iter());
-        let ours = ours.map(|words| worked(|| search(&store, words))).collect();
-        let bare = asked.iter().map(|words| worked(|| bare(&raw, words)));
-        show(name, ours, lists, bare.collect());
+    let mut asked = Vec::new();
+    for (name, make) in KINDS {
+        let queries: Vec<_> = (0..rounds).map(|_| make(&mut random)).collect();
+        let (mut ours, mut bare) = (Vec::new(), Vec::new());
+        for query in &queries {
+            ours.push(timed(|| search(&store, query)));
+            bare.push(timed(|| search_sql(&raw, query)));
+        }
+        show(name, ours, "raw SQL", bare);
+        asked.push((name, queries));
     }
     drop(store);
-    contexts(home, &mut random, rounds.min(100));
+    ask_daemon(home, &asked);
+    run_processes(home, &mut random, rounds.min(100));
     if kept.is_none() {
         forgetting(home, records);
     }
@@ -80,119 +107,176 @@ fn option(name: &str, default: u64) -> u64 {
 
 fn build(store: &Store, random: &mut Random, records: u64) {
     let start = Instant::now();
-    let bytes = fill(store, random, records);
+    let bytes = fill_like_logs(store, random, records, FACTS);
     let took = start.elapsed().as_secs_f64();
     println!(
         "stored and indexed {records} records, {:.0} MB of text, in {took:.1} s: {:.0} records/s",
         bytes as f64 / 1e6,
         records as f64 / took
     );
-    let start = Instant::now();
-    store.rebuild_index(std::sync::Arc::new(|_, _| {})).unwrap();
-    let took = start.elapsed().as_secs_f64();
-    println!("indexed anew       {:.0} records/s", records as f64 / took);
 }
 
-/// The part of a search that is the index: which rows hold each word.
-fn lists(store: &Store, words: &[String]) -> u64 {
-    let query = query(words);
-    let rows = store.lookup(|lookup| {
-        let scope = lookup.scope(&query)?.unwrap();
-        let within = lookup.scoped_rows(&scope)?.unwrap();
-        let mut rows = 0;
-        for word in words {
-            let term = store::terms::stem::stem(word);
-            rows += lookup
-                .rows_with_terms(&within, &[&*term], 3000)?
-                .unwrap()
-                .count;
-        }
-        Ok(rows)
-    });
-    rows.unwrap()
-}
-
-fn search(store: &Store, words: &[String]) -> recall::RankedHits {
+fn search(store: &Store, text: &str) -> recall::RankedHits {
     let ask = recall::RecallQuery {
-        query: query(words),
+        query: Query {
+            text: text.to_owned(),
+            limit: HITS,
+            ..Query::default()
+        },
         ..recall::RecallQuery::default()
     };
     recall::search(store, &ask, Timestamp::UNIX_EPOCH).unwrap()
 }
 
-fn query(words: &[String]) -> Query {
-    Query {
-        text: words.join(" "),
-        workspace_key: Some(ASKED.0.into()),
-        limit: 20,
-        ..Query::default()
-    }
-}
-
-fn bare(raw: &ForeignDatabase, words: &[String]) {
-    let any: Vec<_> = words
-        .iter()
-        .map(|word| format!("\"{}\"", store::terms::stem::stem(word)))
-        .collect();
-    let expression = format!("{} AND ({})", ASKED.1, any.join(" OR "));
+fn search_sql(raw: &ForeignDatabase, text: &str) {
+    let mut any = Vec::new();
+    store::terms::words(text, |word| {
+        any.push(format!("\"{}\"", store::terms::term(&word)));
+    });
+    let expression = any.join(" OR ");
     let sql = "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rank LIMIT 20";
     raw.each_row(sql, &[&expression], |_| {}).unwrap();
 }
 
-fn show(name: &str, ours: Vec<Duration>, lists: Vec<Duration>, bare: Vec<Duration>) {
-    let (ours, lists, bare) = (percentiles(ours), percentiles(lists), percentiles(bare));
+/// Prints percentiles beside those of the floor.
+fn show(name: &str, ours: Vec<Duration>, floor_name: &str, floor: Vec<Duration>) {
+    let (ours, floor) = (percentiles(ours), percentiles(floor));
     println!(
-        "{name:<18} p50 {:.2} p95 {:.2} ms, of it the index {:.2} and {:.2}; \
-         raw SQL {:.2} and {:.2}: {:.2}x and {:.2}x",
+        "{name:<20} p50 {:.2} p95 {:.2} ms; {floor_name} {:.2} and {:.2}: {:.2}x and {:.2}x",
         ours.0,
         ours.1,
-        lists.0,
-        lists.1,
-        bare.0,
-        bare.1,
-        ours.0 / bare.0,
-        ours.1 / bare.1
+        floor.0,
+        floor.1,
+        ours.0 / floor.0,
+        ours.1 / floor.1
     );
 }
 
-/// Starts a process for each prompt, as hooks do.
-fn contexts(home: &Path, random: &mut Random, rounds: usize) {
+/// Asks a daemon over one connection of its socket.
+fn ask_daemon(home: &Path, asked: &[(&str, Vec<String>)]) {
+    let daemon = Daemon::start(home);
+    let mut connection = BufReader::new(UnixStream::connect(&daemon.socket).unwrap());
+    let session = SessionId::of(Flavor::Claude, "session-1");
+    let session = format!("/sessions/{session}/timeline?limit=50");
+    let sessions = "/sessions?limit=50".to_owned();
+    let rounds = asked[0].1.len();
+    let health = vec!["/health".to_owned(); rounds];
+    let mut cases = vec![
+        ("http health", health),
+        ("http sessions", vec![sessions; rounds]),
+        ("http timeline", vec![session; rounds]),
+    ];
+    let names = [
+        "http rare word", "http common word", "http identifier", "http question",
+    ];
+    for (name, (_, queries)) in names.into_iter().zip(asked) {
+        let path = |query: &String| {
+            let query = query.replace(' ', "+").replace('?', "%3F");
+            format!("/memory/search?q={query}&k={HITS}")
+        };
+        cases.push((name, queries.iter().map(path).collect()));
+    }
+    for (name, paths) in cases {
+        let mut bytes = 0;
+        let ask = |path: &String| timed(|| bytes = bytes.max(get(&mut connection, path)));
+        let (p50, p95) = percentiles(paths.iter().map(ask).collect());
+        println!("{name:<20} p50 {p50:.2} p95 {p95:.2} ms, at most {bytes} bytes");
+    }
+}
+
+/// Returns the length of the response's body.
+fn get(connection: &mut BufReader<UnixStream>, path: &str) -> usize {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    connection.get_mut().write_all(request.as_bytes()).unwrap();
+    let mut line = String::new();
+    let mut length = 0;
+    let mut is_first = true;
+    loop {
+        line.clear();
+        connection.read_line(&mut line).unwrap();
+        assert!(!is_first || line.contains(" 200 "), "{path}: {line}");
+        is_first = false;
+        let header = line.trim_end().to_lowercase();
+        if let Some(value) = header.strip_prefix("content-length: ") {
+            length = value.parse().unwrap();
+        }
+        if header.is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    connection.read_exact(&mut body).unwrap();
+    length
+}
+
+/// A daemon that is killed on drop.
+struct Daemon {
+    process: std::process::Child,
+    socket: PathBuf,
+}
+
+impl Daemon {
+    fn start(home: &Path) -> Self {
+        let card = home.join("daemon.json");
+        // A daemon that was killed does not delete the file.
+        let _none = std::fs::remove_file(&card);
+        let null = Stdio::null;
+        let mut command = command(home, &["serve", "--port", "0"]);
+        let process = command.stdin(null()).stdout(null()).stderr(null()).spawn();
+        let start = Instant::now();
+        while !card.exists() {
+            assert!(start.elapsed() < START_MAX, "the daemon does not start");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Self {
+            process: process.unwrap(),
+            socket: serve::daemon::home::socket_path(home),
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+fn command(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_throughline"));
+    command
+        .args(arguments)
+        .env_clear()
+        .env("HOME", home)
+        .env("THROUGHLINE_HOME", home)
+        .env("THROUGHLINE_DAEMON", "off")
+        .env(
+            "THROUGHLINE_NOW",
+            Timestamp::from_second(NOW_SECOND).unwrap().to_string(),
+        );
+    command
+}
+
+/// Starts a process for each query and for each prompt.
+fn run_processes(home: &Path, random: &mut Random, rounds: usize) {
     let run = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_throughline"));
-        command.args(arguments).env("HOME", home);
+        let mut command = command(home, arguments);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let start = Instant::now();
-        let mut child = command.spawn().unwrap();
-        let process = format!("/proc/{}", child.id());
-        // Its output ends when it does; it still has its account then.
-        std::io::copy(&mut child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
-        let worked = processor_time(&process);
-        child.wait().unwrap();
-        worked.unwrap_or(start.elapsed())
+        timed(|| command.output().unwrap())
     };
-    let (mut ours, mut empty) = (Vec::new(), Vec::new());
+    let (mut searches, mut contexts) = (Vec::new(), Vec::new());
+    let mut empty = Vec::new();
     for _ in 0..rounds {
         let prompt = random.words(8).join(" ");
-        let folder = home.to_str().unwrap();
-        ours.push(run(&[
-            "context", "--home", folder, "--workspace", ASKED.0, "--", &prompt,
-        ]));
+        searches.push(run(&["search", "--", &prompt]));
+        contexts.push(run(&["context", "--workspace", WORKSPACE, "--", &prompt]));
         empty.push(run(&["--version"]));
     }
-    let (ours, empty) = (percentiles(ours), percentiles(empty));
-    println!(
-        "context            p50 {:.2} p95 {:.2} ms; an empty process {:.2} and {:.2}: \
-         {:.1}x and {:.1}x",
-        ours.0,
-        ours.1,
-        empty.0,
-        empty.1,
-        ours.0 / empty.0,
-        ours.1 / empty.1
-    );
+    show("search, process", searches, "--version", empty.clone());
+    show("context, process", contexts, "--version", empty);
 }
 
 fn forgetting(home: &Path, records: u64) {
@@ -226,44 +310,10 @@ fn forgetting(home: &Path, records: u64) {
     }
 }
 
-/// Measures the lookup of word vectors.
-fn meanings() {
-    let meanings = recall::embedding::EmbeddingTable::load().unwrap();
-    // As many as take longer than a step of the clock.
-    let words: Vec<_> = (0..40_000).cycle().take(800_000).map(word).collect();
-    let bytes: usize = words.iter().map(String::len).sum();
-    let mut vector = [0.0; recall::embedding::DIMS];
-    let took = worked(|| {
-        for word in &words {
-            meanings.add_word(word, &mut vector);
-        }
-    });
-    println!(
-        "meanings           {:.1} MB/s",
-        bytes as f64 / 1e6 / took.as_secs_f64()
-    );
-}
-
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {
     let start = Instant::now();
     let _result = std::hint::black_box(work());
     start.elapsed()
-}
-
-/// Returns how long the processor worked; how long it took, where the system does not tell.
-fn worked<T>(work: impl FnOnce() -> T) -> Duration {
-    let before = processor_time("/proc/thread-self");
-    let took = timed(work);
-    let after = processor_time("/proc/thread-self");
-    after
-        .zip(before)
-        .map_or(took, |(after, before)| after - before)
-}
-
-fn processor_time(process: &str) -> Option<Duration> {
-    let account = std::fs::read_to_string(format!("{process}/schedstat")).ok()?;
-    let nanoseconds = account.split_whitespace().next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanoseconds))
 }
 
 fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {

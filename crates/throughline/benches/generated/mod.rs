@@ -22,58 +22,17 @@ use store::{Batch, BatchOrigin, Cursor, IncomingEntries, NewFact, ParseIssues, R
 pub const NOW_SECOND: i64 = 1_800_000_000;
 pub const SESSION_RECORDS: u64 = 100;
 pub const WORKSPACES: u64 = 8;
-
-/// Fills a store and returns how many bytes of text it holds. The last session is the latest.
-pub fn fill(store: &Store, random: &mut Random, records: u64) -> usize {
-    let mut bytes = 0;
-    let mut door = store.sanitizer();
-    let sessions = records / SESSION_RECORDS;
-    for session in 0..sessions {
-        let id = SessionId::of(Flavor::Claude, &format!("session-{session}"));
-        let ago = i64::try_from(sessions - session).unwrap() * 600;
-        let at = Timestamp::from_second(NOW_SECOND - ago).unwrap();
-        let mut patch = SessionPatch::new(id.clone(), Flavor::Claude);
-        patch.include_time(at);
-        let name = format!("w{}", session % WORKSPACES);
-        let workspace = Workspace {
-            key: format!("/{name}"),
-            root: format!("/{name}"),
-        };
-        let texts: Vec<Record> = (0..SESSION_RECORDS)
-            .map(|n| {
-                let words: Vec<_> = (0..random.below(80) + 5)
-                    .map(|_| word(random.zipf()))
-                    .collect();
-                record(&id, session * SESSION_RECORDS + n, at, words.join(" "))
-            })
-            .collect();
-        bytes += texts
-            .iter()
-            .map(|record| record.content.len())
-            .sum::<usize>();
-        let cleaned = door.clean(IncomingEntries {
-            records: texts,
-            sessions: vec![(patch, Some(workspace))],
-            usage: Vec::new(),
-        });
-        let from = BatchOrigin {
-            flavor: Flavor::Claude,
-            path: Path::new("/bench.jsonl"),
-            cursor: Cursor::default(),
-            phase: ReadPhase::Appended,
-            issues: ParseIssues::default(),
-            log: None,
-        };
-        let batch = Batch::new(&mut door, cleaned, from);
-        let _ticket = store.append(batch);
-    }
-    store.flush().unwrap();
-    bytes
-}
+/// How many different words there are.
+pub const WORDS: u64 = 40_000;
+/// One word of so many is an identifier, made of two of the most common words.
+const IDENTIFIER_EVERY: u64 = 20;
+const IDENTIFIER_PARTS: u64 = 40;
 
 /// Fills a store with records of the sizes that agents' logs have, with their usage, and with
-/// facts, some of them pinned. Every eighth session is of the workspace `/w3`.
-pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u64) {
+/// facts, some of them pinned. Every eighth session is of the workspace `/w3`, and the last session
+/// is the latest. Returns how many bytes of text the records have.
+pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u64) -> usize {
+    let mut bytes = 0;
     let mut door = store.sanitizer();
     let sessions = records / SESSION_RECORDS;
     for session in 0..sessions {
@@ -89,6 +48,7 @@ pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u
                 record(&id, number, at, random.words(count).join(" "))
             })
             .collect();
+        bytes += texts.iter().map(|text| text.content.len()).sum::<usize>();
         let usage = (0..SESSION_RECORDS * 6 / 10).map(|n| UsageEntry {
             session: id.clone(),
             key: format!("u{session}-{n}"),
@@ -133,6 +93,7 @@ pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u
         };
         store.remember(fact).unwrap();
     }
+    bytes
 }
 
 fn workspace(number: u64) -> Workspace {
@@ -143,19 +104,19 @@ fn workspace(number: u64) -> Workspace {
     }
 }
 
-/// Returns how many words a record has: a prompt some dozens, an answer some hundreds, and what a
-/// tool returned mostly less than two hundred, but sometimes thousands.
+/// The bytes of an average word with the space after it.
+const WORD_BYTES: u64 = 6;
+
+/// Returns how many words a record has. A prompt has 50 to 500 bytes, an answer 200 to 3,000, a
+/// tool call 50 to 300, and a tool result 200 to 20,000, of which half have less than 900.
 fn words_of(number: u64, random: &mut Random) -> usize {
-    let words = match number % 10 {
-        0 => 8 + random.below(80),
-        1 | 2 => 30 + random.below(400),
-        3..=5 => 8 + random.below(40),
-        _ => {
-            let spread = (0..4).map(|_| random.below(1_000)).sum::<u64>() as f64 / 2_000.0 - 1.0;
-            (150.0 * (2.4 * spread).exp()) as u64 + 10
-        }
+    let bytes = match number % 10 {
+        0 => 50 + random.below(450),
+        1 | 2 => (random.long_tailed(600, 0.8) as u64).clamp(200, 3_000),
+        3..=5 => 50 + random.below(250),
+        _ => (random.long_tailed(900, 1.1) as u64).clamp(200, 20_000),
     };
-    words as usize
+    (bytes / WORD_BYTES) as usize
 }
 
 fn record(session: &SessionId, number: u64, at: Timestamp, content: String) -> Record {
@@ -214,13 +175,33 @@ impl Random {
         self.step() % end
     }
 
+    /// Returns words of a text, some of them identifiers.
     pub fn words(&mut self, count: usize) -> Vec<String> {
-        (0..count).map(|_| word(self.zipf())).collect()
+        let mut next = |_| match self.below(IDENTIFIER_EVERY) {
+            0 => self.identifier(),
+            _ => word(self.zipf()),
+        };
+        (0..count).map(&mut next).collect()
+    }
+
+    /// Returns an identifier of two words.
+    pub fn identifier(&mut self) -> String {
+        let second = word(self.below(IDENTIFIER_PARTS));
+        let (first, rest) = second.split_at(1);
+        let capital = first.to_uppercase();
+        format!("{}{capital}{rest}", word(self.below(IDENTIFIER_PARTS)))
+    }
+
+    /// Returns a value of a log-normal distribution.
+    fn long_tailed(&mut self, median: u64, deviation: f64) -> f64 {
+        // The sum of twelve values between 0 and 1 is nearly normal, with a variance of 1.
+        let sum = (0..12).map(|_| self.below(1 << 20) as f64 / (1 << 20) as f64);
+        median as f64 * (deviation * (sum.sum::<f64>() - 6.0)).exp()
     }
 
     /// Returns the rank of a word: the first are the most common.
     pub fn zipf(&mut self) -> u64 {
         let unit = (self.step() as f64 + 1.0) / (1_u64 << 31) as f64;
-        (40_000_f64.powf(unit) - 1.0) as u64
+        ((WORDS as f64).powf(unit) - 1.0) as u64
     }
 }
