@@ -1655,7 +1655,7 @@ export interface components {
             workspace?: string | null;
         };
         /** @enum {string} */
-        SwitchName: "injection" | "sensitive" | "capture";
+        SwitchName: "injection" | "sensitive";
         TicketBody: {
             ticket: string;
         };
