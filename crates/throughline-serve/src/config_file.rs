@@ -28,8 +28,6 @@ pub enum ConfigSwitch {
     WorkspaceInjection { workspace: String, on: bool },
     /// Whether texts that may contain a secret are given to prompts.
     Sensitive(bool),
-    /// Whether sessions of a workspace are captured.
-    WorkspaceCapture { workspace: String, on: bool },
 }
 
 /// A change of the file that has not been made yet.

@@ -10,6 +10,24 @@ const COLORS: [kind: string, color: string][] = [
   ["assistant", "--agent"], ["artifact", "--tool"], ["prompt", "--you"], ["summary", "--special"], ["error", "--bad"],
 ];
 
+let drawnKinds: readonly string[] | undefined;
+let drawn: number[][] = [];
+
+/** The rows of pixels that have a record of each kind, so that a long session is drawn as fast as a short one. */
+function pixels(kinds: readonly string[], height: number): number[][] {
+  if (kinds === drawnKinds) return drawn;
+  const places = new Map(COLORS.map(([kind], at) => [kind, at]));
+  drawnKinds = kinds;
+  drawn = COLORS.map(() => []);
+  for (let n = 0; n < kinds.length; n++) {
+    const at = places.get(kinds[n]!);
+    if (at === undefined) continue;
+    const top = kinds.length > height ? Math.floor((n * height) / kinds.length) : (n * height) / kinds.length;
+    if (drawn[at]!.at(-1) !== top) drawn[at]!.push(top);
+  }
+  return drawn;
+}
+
 export function Minimap(): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   useEffect(() => effect(() => {
@@ -21,18 +39,17 @@ export function Minimap(): JSX.Element {
     const { width, height } = drawing.canvas;
     const style = getComputedStyle(drawing.canvas);
     drawing.clearRect(0, 0, width, height);
-    const line = Math.max(1, height / kinds.length);
     // A color of the theme is only resolved as the color of an element.
     const use = (name: string) => {
       drawing.canvas.style.color = `var(${name})`;
       drawing.fillStyle = style.color;
     };
-    for (const [kind, color] of COLORS) {
+    const line = Math.max(1, height / kinds.length);
+    for (const [at, [kind, color]] of COLORS.entries()) {
       use(color);
-      const [left, wide] = kind === "error" || kind === "summary" || kind === "prompt" ? [0, width] : [width / 3, width / 3];
-      for (const [n, found] of kinds.entries()) {
-        if (found === kind) drawing.fillRect(left, (n * height) / kinds.length, wide, Math.max(kind === "error" ? 2 : 1, line - 0.5));
-      }
+      const isWide = kind === "error" || kind === "summary" || kind === "prompt";
+      const [left, wide] = isWide ? [0, width] : [width / 3, width / 3];
+      for (const top of pixels(kinds, height)[at]!) drawing.fillRect(left, top, wide, Math.max(kind === "error" ? 2 : 1, line - 0.5));
     }
     use("--mark-strong");
     for (const n of found.value?.matches ?? []) drawing.fillRect(width / 2, (n * height) / kinds.length, width / 2, 2);

@@ -1,4 +1,4 @@
-// The switches: what may be given and captured, per workspace. They edit the configuration file.
+// The switches: what may be given, everywhere and per workspace. They edit the configuration file.
 
 import type { JSX } from "preact";
 import { type Keeping, type SwitchAnswer, type Workspace, call, get } from "./api";
@@ -15,7 +15,7 @@ export async function loadSwitches(): Promise<void> {
 }
 
 interface Switch {
-  switch: "injection" | "sensitive" | "capture";
+  switch: "injection" | "sensitive";
   workspace?: string;
 }
 
@@ -56,7 +56,6 @@ function Row({ workspace, isOn }: { workspace: Workspace; isOn: boolean }): JSX.
     <tr>
       <td><b>{visible(key)}</b><br /><span class="faint">{count(workspace.sessions, "session")}, {count(workspace.facts, "fact")}</span></td>
       <td class="middle"><Toggle label={`Give memory in ${key}`} on={!workspace.injection_off} disabled={!isOn || !workspace.captured} set={(on) => void setSwitch({ switch: "injection", workspace: key }, on)} /></td>
-      <td class="middle"><Toggle label={`Capture sessions of ${key}`} on={workspace.captured} set={(on) => void setSwitch({ switch: "capture", workspace: key }, on)} /></td>
       <td class="faint">{workspace.injection_off ?? ""}</td>
     </tr>
   );
@@ -77,7 +76,7 @@ export function Switches(): JSX.Element {
             {(list) => (
               <div class="scroll-x" tabIndex={0} role="region" aria-label="Switches of workspaces">
                 <table>
-                  <thead><tr><th>Workspace</th><th>Give memory</th><th>Capture</th><th>Why not</th></tr></thead>
+                  <thead><tr><th>Workspace</th><th>Give memory</th><th>Why not</th></tr></thead>
                   <tbody>{list.map((workspace) => <Row key={workspace.key} workspace={workspace} isOn={kept.injection} />)}</tbody>
                 </table>
               </div>

@@ -1656,7 +1656,7 @@ export interface components {
             workspace?: string | null;
         };
         /** @enum {string} */
-        SwitchName: "injection" | "sensitive" | "capture";
+        SwitchName: "injection" | "sensitive";
         TicketBody: {
             ticket: string;
         };

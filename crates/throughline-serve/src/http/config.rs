@@ -56,8 +56,6 @@ enum SwitchName {
     Injection,
     /// Whether texts that may contain a secret are given to prompts
     Sensitive,
-    /// Whether the sessions of a workspace are captured
-    Capture,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -110,13 +108,10 @@ fn parse_switch(body: &SwitchBody) -> Result<ConfigSwitch, Problem> {
             Ok(ConfigSwitch::WorkspaceInjection { workspace, on })
         }
         (SwitchName::Sensitive, None) => Ok(ConfigSwitch::Sensitive(on)),
-        (SwitchName::Capture, Some(workspace)) => {
-            Ok(ConfigSwitch::WorkspaceCapture { workspace, on })
-        }
-        _ => Err(Problem::with_hint(
+        (SwitchName::Sensitive, Some(_)) => Err(Problem::with_hint(
             StatusCode::BAD_REQUEST,
-            "this switch does not exist",
-            "`sensitive` is for all workspaces, `capture` for one",
+            "`sensitive` is a switch for all workspaces",
+            "leave `workspace` out",
         )),
     }
 }

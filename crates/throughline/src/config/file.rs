@@ -132,12 +132,6 @@ fn set_switch(text: &str, switch: &ConfigSwitch) -> Result<Option<String>, Strin
                 return Ok(None);
             }
         }
-        ConfigSwitch::WorkspaceCapture { workspace, on } => {
-            let list = section(&mut document, "capture")?;
-            if !set_listed(list, "deny", workspace, !on)? {
-                return Ok(None);
-            }
-        }
     }
     let after = document.to_string();
     parse(&after)?;
