@@ -105,7 +105,7 @@ pub fn write_rollup(digests: &[(Session, Digest)], decisions: &[String]) -> Roll
         outcomes.join(", ")
     ));
     rollup.add_list("Open ends", open.take(OPEN_MAX));
-    rollup.add_list("Decisions", decisions.iter().cloned().take(DECISIONS_MAX));
+    rollup.add_list("Decisions", decisions.iter().take(DECISIONS_MAX).cloned());
     rollup.add_list(
         "Files by sessions that changed them",
         most(files, FILES_MAX),

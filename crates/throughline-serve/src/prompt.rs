@@ -170,7 +170,7 @@ pub fn new_injection(request: &PromptRequest, pack: &ContextPack, now: Timestamp
 }
 
 /// Returns whether a file was modified after a time. A missing file counts as unmodified.
-pub(crate) fn modified_since(path: &Path, at: Timestamp) -> bool {
+pub fn modified_since(path: &Path, at: Timestamp) -> bool {
     let modified = path.metadata().and_then(|metadata| metadata.modified());
     modified
         .ok()

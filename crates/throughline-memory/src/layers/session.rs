@@ -78,7 +78,7 @@ pub struct SessionChange {
 
 /// A call whose result has not arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct OpenCall {
+struct PendingCommand {
     call: String,
     key: CardKey,
     line: String,
@@ -94,7 +94,7 @@ pub struct SessionMemory {
     decisions: VecDeque<(RecordId, String)>,
     /// The first record of each of the last interactions.
     recent: VecDeque<RecordId>,
-    calls: VecDeque<OpenCall>,
+    calls: VecDeque<PendingCommand>,
     in_response: bool,
     /// The call and the path of the last touch, and the call of the last error.
     last_touch: Option<(Option<String>, String)>,
@@ -276,7 +276,7 @@ impl SessionMemory {
                 .effects
                 .extend(self.working.insert(key.clone(), card, now));
             if let Some(call) = record.call {
-                let open = OpenCall {
+                let open = PendingCommand {
                     call: call.to_owned(),
                     key,
                     line,

@@ -431,7 +431,7 @@ fn what_a_daemon_took_note_of_and_did_not_answer_is_answered_all_the_same() {
     });
     let payload = payload.to_string();
     let hints = HookHints::default();
-    let (unheard, _) = wire::reply_to_payload(
+    let (unheard, ..) = wire::reply_to_payload(
         &test.store,
         &settings,
         &LiveLayers::default(),

@@ -127,7 +127,7 @@ impl LiveLayers {
         if change.is_interaction {
             let percent = live.memory.working.tokens().0 * 100 / WORKING_TOKENS_MAX.0;
             self.with_workspace(live, |shared| {
-                shared.measure("working_percent", percent, at)
+                shared.measure("working_percent", percent, at);
             });
         }
         if change.refresh_due {

@@ -225,7 +225,8 @@ fn at_most_32_sessions_are_live() {
     let mut text = String::new();
     for number in 0..40 {
         text += &format!(
-            "session s{number} in /src/shop\nu hello\na use Read /src/shop/{number}.rs\nt result ok\n"
+            "session s{number} in /src/shop\nu hello\n\
+             a use Read /src/shop/{number}.rs\nt result ok\n"
         );
     }
     append_script(&store, &text);

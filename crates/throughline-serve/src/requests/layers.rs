@@ -28,7 +28,7 @@ const EDIT_TOOLS: &[&str] = &["edit", "write", "patch", "replace"];
 /// How a figure was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Measurement {
+pub enum FigureOrigin {
     /// Counted by the daemon in live sessions.
     Live,
     /// By a replay of stored sessions.
@@ -45,7 +45,7 @@ pub struct HealthCheck {
     pub value: Option<f64>,
     pub target: &'static str,
     pub is_met: bool,
-    pub measured: Measurement,
+    pub measured: FigureOrigin,
     /// Since when the figure is measured.
     #[schema(value_type = Option<String>)]
     pub since: Option<Timestamp>,
@@ -97,7 +97,7 @@ pub fn layer_health(
         value: Some(widest_gap as f64),
         target: "<= 50",
         is_met: widest_gap <= INTERVAL,
-        measured: Measurement::Store,
+        measured: FigureOrigin::Store,
         since,
         reason: (widest_gap > INTERVAL)
             .then(|| "checkpoints of an older version; they are made again".to_owned()),
@@ -178,9 +178,9 @@ fn rate_checks(
         target,
         is_met,
         measured: if is_live {
-            Measurement::Live
+            FigureOrigin::Live
         } else {
-            Measurement::Replay
+            FigureOrigin::Replay
         },
         since: if is_live { live.since } else { since },
         reason: (!is_met).then(|| reason.to_owned()),
@@ -188,7 +188,7 @@ fn rate_checks(
     let reason = missed_reason(l2, miss, sessions);
     let both = ((l1 + l15) * 10.0).round() / 10.0;
     let replayed = |check: HealthCheck| HealthCheck {
-        measured: Measurement::Replay,
+        measured: FigureOrigin::Replay,
         since,
         ..check
     };
@@ -244,7 +244,7 @@ fn cost_checks(
             value: (figure.count > 0).then_some(value),
             target: "< 100",
             is_met,
-            measured: Measurement::Live,
+            measured: FigureOrigin::Live,
             since: live.since,
             reason: match figure.count {
                 0 => Some(not_yet()),
@@ -264,9 +264,9 @@ fn cost_checks(
             target: "< 80",
             is_met: percent < 80.0,
             measured: if is_live {
-                Measurement::Live
+                FigureOrigin::Live
             } else {
-                Measurement::Replay
+                FigureOrigin::Replay
             },
             since: if is_live { live.since } else { since },
             reason: (percent >= 80.0).then(|| {
@@ -285,7 +285,7 @@ fn cost_checks(
             value: live.since.map(|_| per_hour),
             target: "< 10",
             is_met: per_hour < 10.0,
-            measured: Measurement::Live,
+            measured: FigureOrigin::Live,
             since: live.since,
             reason: if live.since.is_none() {
                 Some(not_yet())
@@ -305,7 +305,7 @@ fn compression_check(store: &Store, since: Option<Timestamp>) -> store::Result<H
         value: Some(saved),
         target: ">= 70",
         is_met: saved >= 70.0,
-        measured: Measurement::Store,
+        measured: FigureOrigin::Store,
         since,
         reason: (saved < 70.0)
             .then(|| "recent sessions are compressed well only when they are packed".to_owned()),
@@ -326,7 +326,7 @@ fn growth_check(
         value: Some(tokens as f64),
         target: "<= 20000",
         is_met,
-        measured: Measurement::Store,
+        measured: FigureOrigin::Store,
         since,
         reason: (!is_met).then(|| "another version wrote a larger cache".to_owned()),
     })

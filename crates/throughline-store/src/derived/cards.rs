@@ -65,7 +65,7 @@ pub type LookupRow = (i64, String, String, u64);
 impl Store {
     /// Returns a number that grows whenever text is forgotten or redacted.
     pub fn card_generation(&self) -> Result<i64> {
-        self.read(|connection| generation(connection))
+        self.read(generation)
     }
 
     /// Returns the stored cache of a workspace.

@@ -36,6 +36,10 @@ pub(crate) struct DigestArgs {
     #[arg(long, conflicts_with_all = ["session", "since"])]
     rollup: bool,
 
+    /// With --rollup: this workspace instead of that of the current folder
+    #[arg(long, value_name = "NAME", requires = "rollup")]
+    workspace: Option<String>,
+
     /// Print the digest as JSON
     #[arg(long)]
     json: bool,
@@ -91,7 +95,7 @@ pub(crate) fn run(app: &App<'_>, args: &DigestArgs) -> anyhow::Result<Exit> {
 
 /// Prints what the sessions of the workspace worked on.
 fn print_rollup(app: &App<'_>, args: &DigestArgs, store: &Store) -> anyhow::Result<Exit> {
-    let workspace = app.find_workspace(store, None)?;
+    let workspace = app.find_workspace(store, args.workspace.as_deref())?;
     let rollup = distill::rollup::roll_up(store, &workspace.key)?;
     if rollup.sessions == 0 {
         say!("No session of {} has a digest yet.", workspace.key);

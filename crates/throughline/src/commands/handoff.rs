@@ -1,10 +1,13 @@
 //! `throughline handoff`
 
 use std::io::Write;
+use std::path::Path;
 
 use distill::summary::{SensitiveText, UnstoredTail, current_notes};
 use memory::{Flavor, Session, Tokens, fence, tokens};
 use serde::Serialize;
+use serve::live::from_store;
+use serve::prompt::modified_since;
 use store::Store;
 
 use crate::commands::resume::{AgentCommand, run_agent};
@@ -44,6 +47,9 @@ pub(crate) struct HandoffArgs {
 
 const INSTRUCTION: &str = "Continue the work of the session described below, from where it \
     stands. Check the state of the files first.";
+
+/// The most files that are named, of the session and of earlier ones.
+const FILES_MAX: usize = 10;
 
 /// The heading of the section that repeats the title of the session.
 const TITLE_HEADING: &str = "Title";
@@ -132,6 +138,7 @@ fn handoff_prompt(
     for (name, value) in [("Folder", &session.cwd), ("Branch", &session.branch)] {
         lines.extend(value.as_ref().map(|value| format!("{name}: {value}")));
     }
+    lines.extend(file_lines(app, store, session)?);
     lines.extend(session.outcome.map(|outcome| format!("Outcome: {outcome}")));
     let head: Vec<_> = lines
         .iter()
@@ -152,6 +159,33 @@ fn handoff_prompt(
         }
         room = room * 3 / 4;
     }
+}
+
+/// Names the files of the session from its working memory, and those that it may need next.
+fn file_lines(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<Vec<String>> {
+    let workspace = session.workspace.as_deref().unwrap_or_default();
+    let now = app.environment.now;
+    let restored = from_store::restored_files(store, &session.id, workspace, now)?;
+    let folder = Path::new(session.cwd.as_deref().unwrap_or_default());
+    let used = restored.used.iter().take(FILES_MAX).map(|used| {
+        let has_changed = modified_since(&folder.join(&used.file.path), used.file.last);
+        let note = if has_changed { " (changed since)" } else { "" };
+        format!("{}{note}", used.file.path)
+    });
+    let used: Vec<_> = used.collect();
+    let next = restored.predicted.iter().take(FILES_MAX);
+    let next: Vec<_> = next.map(|seed| seed.path.as_str()).collect();
+    let mut lines = Vec::new();
+    if !used.is_empty() {
+        lines.push(format!("Files in use, the last first: {}", used.join(", ")));
+    }
+    if !next.is_empty() {
+        let next = next.join(", ");
+        lines.push(format!(
+            "Files that earlier sessions used with these: {next}"
+        ));
+    }
+    Ok(lines)
 }
 
 /// Returns an id for the fence that nobody could know when the session was written.

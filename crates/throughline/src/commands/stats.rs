@@ -3,7 +3,7 @@
 use std::io::{Write, stdout};
 
 use serde_json::json;
-use serve::requests::layers::{Measurement, layer_health};
+use serve::requests::layers::{FigureOrigin, layer_health};
 
 use crate::commands::App;
 use crate::output::table::format_table;
@@ -64,10 +64,10 @@ pub(crate) fn run(app: &App<'_>, args: &StatsArgs) -> anyhow::Result<Exit> {
     })
 }
 
-fn describe(measured: Measurement) -> &'static str {
+fn describe(measured: FigureOrigin) -> &'static str {
     match measured {
-        Measurement::Live => "live,",
-        Measurement::Replay => "replayed,",
-        Measurement::Store => "stored,",
+        FigureOrigin::Live => "live,",
+        FigureOrigin::Replay => "replayed,",
+        FigureOrigin::Store => "stored,",
     }
 }

@@ -1,8 +1,12 @@
 //! Checkpoints, snapshots and what resumes from them.
 
+use std::process::Stdio;
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::env::TestEnv;
+use crate::faults::soaking;
 
 fn json(env: &TestEnv, args: &[&str]) -> Value {
     let ran = env.run(args);
@@ -143,4 +147,41 @@ fn statistics_name_target_and_reason() {
         );
         assert!(!is_measured || check["since"].is_string(), "{check}");
     }
+}
+
+#[test]
+fn a_killed_process_leaves_the_same_checkpoints() {
+    let expected = {
+        let env = TestEnv::with_samples();
+        json(&env, &["checkpoint", "4c5420d7", "--json"])
+    };
+    // The soak test kills 200 times.
+    let rounds: u64 = if soaking() { 200 } else { 12 };
+    let env = TestEnv::with_samples();
+    for round in 0..rounds {
+        let args = ["checkpoint", "4c5420d7", "--json"];
+        let mut command = env.command(&args);
+        let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(1 + round * 7 % 40));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert_eq!(json(&env, &["checkpoint", "4c5420d7", "--json"]), expected);
+    println!("soak: kill -9 while checkpoints are made | {rounds} kills | the same checkpoints");
+}
+
+#[test]
+fn the_digests_of_a_workspace_are_rolled_up() {
+    let env = TestEnv::with_samples();
+    let sessions = json(&env, &["sessions", "--json"]);
+    let key = sessions[0]["workspace"].as_str().unwrap();
+    let rollup = json(&env, &["digest", "--rollup", "--workspace", key, "--json"]);
+    let text = rollup["text"].as_str().unwrap();
+    assert!(
+        text.contains(" sessions: ") && text.contains("Files by sessions"),
+        "{text}"
+    );
+    assert!(rollup["tokens"].as_u64().unwrap() <= 1_000, "{rollup}");
+    assert!(rollup["sessions"].as_u64().unwrap() > 0, "{rollup}");
 }
