@@ -107,6 +107,10 @@ pub(super) struct TerminalGuard {
 
 impl TerminalGuard {
     /// Starts the process. The UI works without it, so an error is only logged.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the process outlives a UI that is killed"
+    )]
     pub(super) fn start(before: TerminalModes, is_alternate: bool) -> Option<Self> {
         let started = TerminalModes::read().and_then(|during| {
             let mut command = Command::new(std::env::current_exe()?);

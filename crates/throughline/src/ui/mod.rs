@@ -1,8 +1,8 @@
 //! The interactive UI: search as you type, sessions, facts, what agents were given, usage, limits.
 //!
 //! It is built in the Elm way. [`state`] is what is shown, [`mod@update`] the only function that
-//! changes it, with [`actions`] and [`palette`] for what keys do, and [`view`] draws it; all of them
-//! are pure.
+//! changes it, with [`actions`] and [`palette`] for what keys do, and [`view`] draws it; all of
+//! them are pure.
 //! [`messages`] go between them and three threads: one reads keys ([`terminal`]), one asks the
 //! store ([`worker`], with [`rows`] and [`reports`] for the lists), and the main one updates and
 //! draws, so that a key is echoed whatever the store is doing. [`keys`] is the key map, [`text`]

@@ -53,7 +53,7 @@ pub(super) fn update_palette(
         KeyCode::Char('n') if is_control => palette.selected = (palette.selected + 1).min(last),
         KeyCode::Char(c) if !is_control && !key.modifiers.contains(KeyModifiers::ALT) => {
             edit(&mut palette, |input| {
-                input.insert(c.encode_utf8(&mut [0; 4]))
+                input.insert(c.encode_utf8(&mut [0; 4]));
             });
         }
         _ => return Vec::new(),
