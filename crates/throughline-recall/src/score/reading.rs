@@ -9,7 +9,9 @@ use super::ScoredRecord;
 use super::passages::PassageReader;
 use crate::query::preferences::PreferenceCues;
 use crate::query::{ParsedQuestion, RecallQuery, folded_words};
-use crate::retrieve::exchanges::{ExchangeRole, exchange_roles, missing_conclusions};
+use crate::retrieve::exchanges::{
+    AttributeChunks, ExchangeRole, exchange_roles, missing_conclusions,
+};
 use crate::retrieve::{Candidate, CandidateSet, TermSet, term_indices};
 
 /// Candidates whose texts are read.
@@ -39,8 +41,9 @@ pub(crate) fn read_candidates(
     let best: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
     let prompts = candidates.preference_prompts.iter();
     order.extend(prompts.filter(|prompt| !best.contains(&prompt.row)));
+    let mut attributes = AttributeChunks::new(lookup);
     let conclusions = if question.asks && !query.typing {
-        missing_conclusions(lookup, &candidates.rows, &order)?
+        missing_conclusions(&mut attributes, &candidates.rows, &order)?
     } else {
         Vec::new()
     };
@@ -51,7 +54,7 @@ pub(crate) fn read_candidates(
     let rows = lookup.candidate_rows(&numbers)?;
     let records_before = count_records_before(lookup, &order)?;
     let roles = if question.asks && !query.typing {
-        exchange_roles(lookup, &candidates.rows, &order)?
+        exchange_roles(&mut attributes, &candidates.rows, &order)?
     } else {
         vec![ExchangeRole::default(); order.len()]
     };
