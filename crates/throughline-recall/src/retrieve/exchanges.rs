@@ -9,7 +9,6 @@ use std::ops::ControlFlow;
 use memory::RecordKind;
 use store::{Lookup, Result, RowAttributes};
 
-use super::turns::RowPosition;
 use super::{Candidate, TermSet};
 
 /// Shorter texts conclude nothing: "Done." or "Committed and pushed."
@@ -19,9 +18,9 @@ const CONCLUSION_BYTES_MIN: u32 = 100;
 const COMPLETED_SHARE: usize = 4;
 const COMPLETED_MAX: usize = 32;
 /// Rows that are searched for the prompt or the end of a turn. A turn can be hundreds of calls.
-const ROWS_MAX: i64 = 600;
+const ROWS_MAX: i64 = 400;
 /// Rows whose attributes are read at once.
-const ROWS_AT_ONCE: i64 = 32;
+const CHUNK_ROWS: i64 = 64;
 
 /// What a record is to its exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub(crate) struct ExchangeRole {
 
 /// Returns the conclusions that are missing among the best of `read`, which is sorted by rank.
 pub(crate) fn missing_conclusions(
-    lookup: &Lookup<'_>,
+    attributes: &mut AttributeChunks<'_, '_>,
     candidates: &[Candidate],
     read: &[&Candidate],
 ) -> Result<Vec<Candidate>> {
@@ -44,14 +43,14 @@ pub(crate) fn missing_conclusions(
         .filter(|candidate| is_said(&candidate.attributes));
     let completed_max = (read.len() / COMPLETED_SHARE).min(COMPLETED_MAX);
     for candidate in said.take(completed_max) {
-        let Some((row, attributes)) = find_conclusion(lookup, candidate)? else {
+        let Some((row, of_row)) = find_conclusion(attributes, candidate)? else {
             continue;
         };
         let is_known = read.iter().any(|known| known.row == row)
             || missing.iter().any(|known| known.row == row);
         if !is_known {
             let found = candidates.iter().find(|known| known.row == row);
-            missing.push(found.cloned().unwrap_or(Candidate::new(row, attributes)));
+            missing.push(found.cloned().unwrap_or(Candidate::new(row, of_row)));
         }
     }
     Ok(missing)
@@ -59,7 +58,7 @@ pub(crate) fn missing_conclusions(
 
 /// Returns the role of each candidate. The candidates are sorted by row.
 pub(crate) fn exchange_roles(
-    lookup: &Lookup<'_>,
+    attributes: &mut AttributeChunks<'_, '_>,
     candidates: &[Candidate],
     read: &[&Candidate],
 ) -> Result<Vec<ExchangeRole>> {
@@ -76,14 +75,14 @@ pub(crate) fn exchange_roles(
             roles.push(ExchangeRole::default());
             continue;
         }
-        let prompt = find_prompt(lookup, candidate, latest.get(&session).copied())?;
+        let prompt = find_prompt(attributes, candidate, latest.get(&session).copied())?;
         latest.insert(session, (candidate.row, prompt));
         roles.push(ExchangeRole {
             asked: prompt
                 .and_then(|row| terms_of.get(&row).copied())
                 .unwrap_or(0),
             concludes: candidate.attributes.size_bytes >= CONCLUSION_BYTES_MIN
-                && !is_followed(lookup, candidate)?,
+                && !is_followed(attributes, candidate)?,
         });
     }
     Ok(roles)
@@ -99,16 +98,16 @@ fn concludes(attributes: &RowAttributes) -> bool {
 
 /// Returns the last text of the turn that a candidate belongs to, unless it is the candidate.
 fn find_conclusion(
-    lookup: &Lookup<'_>,
+    attributes: &mut AttributeChunks<'_, '_>,
     candidate: &Candidate,
 ) -> Result<Option<(i64, RowAttributes)>> {
     let mut last = None;
-    scan(lookup, candidate, 1, |row, attributes| {
-        if attributes.kind == RecordKind::Prompt {
+    attributes.scan(candidate, 1, |row, found| {
+        if found.kind == RecordKind::Prompt {
             return ControlFlow::Break(());
         }
-        if concludes(&attributes) {
-            last = Some((row, attributes));
+        if concludes(&found) {
+            last = Some((row, found));
         }
         ControlFlow::Continue(())
     })?;
@@ -116,11 +115,11 @@ fn find_conclusion(
 }
 
 /// Returns whether another text of the agent follows in the same turn.
-fn is_followed(lookup: &Lookup<'_>, candidate: &Candidate) -> Result<bool> {
+fn is_followed(attributes: &mut AttributeChunks<'_, '_>, candidate: &Candidate) -> Result<bool> {
     let mut is_followed = false;
-    scan(lookup, candidate, 1, |_, attributes| {
-        is_followed = concludes(&attributes);
-        if is_followed || attributes.kind == RecordKind::Prompt {
+    attributes.scan(candidate, 1, |_, found| {
+        is_followed = concludes(&found);
+        if is_followed || found.kind == RecordKind::Prompt {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -132,13 +131,13 @@ fn is_followed(lookup: &Lookup<'_>, candidate: &Candidate) -> Result<bool> {
 /// Returns the row of the prompt that opens the turn of a candidate. `before` is an earlier record
 /// of the session with its prompt.
 fn find_prompt(
-    lookup: &Lookup<'_>,
+    attributes: &mut AttributeChunks<'_, '_>,
     candidate: &Candidate,
     before: Option<(i64, Option<i64>)>,
 ) -> Result<Option<i64>> {
     let mut prompt = None;
-    scan(lookup, candidate, -1, |row, attributes| {
-        if attributes.kind == RecordKind::Prompt {
+    attributes.scan(candidate, -1, |row, found| {
+        if found.kind == RecordKind::Prompt {
             prompt = Some(row);
         } else if let Some((_, known)) = before.filter(|(known, _)| *known == row) {
             prompt = known;
@@ -150,30 +149,51 @@ fn find_prompt(
     Ok(prompt)
 }
 
-/// Visits the rows of a candidate's session after it, or before it if `step` is -1.
-fn scan(
-    lookup: &Lookup<'_>,
-    candidate: &Candidate,
-    step: i64,
-    mut visit: impl FnMut(i64, RowAttributes) -> ControlFlow<()>,
-) -> Result<()> {
-    let start = RowPosition {
-        row: candidate.row,
-        session: candidate.attributes.session,
-    };
-    let mut distance = 1;
-    while distance <= ROWS_MAX {
-        let distances = distance..distance + ROWS_AT_ONCE;
-        let rows = distances.map(|distance| start.row + step * distance);
-        let rows: Vec<i64> = rows.filter(|row| *row > 0).collect();
-        let attributes = lookup.attributes(&rows)?;
-        for (row, found) in rows.into_iter().zip(attributes) {
-            let found = found.filter(|found| found.session == start.session);
-            if found.is_some_and(|found| visit(row, found).is_break()) {
-                return Ok(());
+/// The attributes of rows, read in chunks: the turns of one session share most of them.
+pub(crate) struct AttributeChunks<'a, 's> {
+    lookup: &'a Lookup<'s>,
+    chunks: HashMap<i64, Vec<Option<RowAttributes>>>,
+}
+
+impl<'a, 's> AttributeChunks<'a, 's> {
+    pub(crate) fn new(lookup: &'a Lookup<'s>) -> Self {
+        Self {
+            lookup,
+            chunks: HashMap::new(),
+        }
+    }
+
+    fn chunk(&mut self, number: i64) -> Result<&[Option<RowAttributes>]> {
+        if !self.chunks.contains_key(&number) {
+            let rows = number * CHUNK_ROWS..(number + 1) * CHUNK_ROWS;
+            let rows: Vec<i64> = rows.collect();
+            self.chunks.insert(number, self.lookup.attributes(&rows)?);
+        }
+        Ok(&self.chunks[&number])
+    }
+
+    /// Visits the rows of a candidate's session after it, or before it if `step` is -1.
+    fn scan(
+        &mut self,
+        candidate: &Candidate,
+        step: i64,
+        mut visit: impl FnMut(i64, RowAttributes) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let session = candidate.attributes.session;
+        let mut row = candidate.row + step;
+        let last = (candidate.row + step * ROWS_MAX).max(1);
+        while row > 0 && (last - row) * step >= 0 {
+            let number = row.div_euclid(CHUNK_ROWS);
+            let chunk = self.chunk(number)?;
+            while row > 0 && row.div_euclid(CHUNK_ROWS) == number {
+                let place = usize::try_from(row - number * CHUNK_ROWS).unwrap_or(0);
+                let found = chunk[place].filter(|found| found.session == session);
+                if found.is_some_and(|found| visit(row, found).is_break()) {
+                    return Ok(());
+                }
+                row += step;
             }
         }
-        distance += ROWS_AT_ONCE;
+        Ok(())
     }
-    Ok(())
 }

@@ -10,7 +10,9 @@ use super::estimate::{PlacedCandidate, choose_candidates};
 use super::passages::PassageReader;
 use crate::query::preferences::PreferenceCues;
 use crate::query::{ParsedQuestion, RecallQuery, folded_words};
-use crate::retrieve::exchanges::{ExchangeRole, exchange_roles, missing_conclusions};
+use crate::retrieve::exchanges::{
+    AttributeChunks, ExchangeRole, exchange_roles, missing_conclusions,
+};
 use crate::retrieve::{Candidate, CandidateSet, TermSet, term_indices};
 
 /// Candidates whose texts may be read.
@@ -40,8 +42,9 @@ pub(crate) fn read_candidates(
     let best: Vec<i64> = order.iter().map(|candidate| candidate.row).collect();
     let prompts = candidates.preference_prompts.iter();
     order.extend(prompts.filter(|prompt| !best.contains(&prompt.row)));
+    let mut attributes = AttributeChunks::new(lookup);
     let conclusions = if question.asks && !query.typing {
-        missing_conclusions(lookup, &candidates.rows, &order)?
+        missing_conclusions(&mut attributes, &candidates.rows, &order)?
     } else {
         Vec::new()
     };
@@ -50,7 +53,7 @@ pub(crate) fn read_candidates(
     order.sort_unstable_by_key(|candidate| candidate.row);
     let records_before = count_records_before(lookup, &order)?;
     let roles = if question.asks && !query.typing {
-        exchange_roles(lookup, &candidates.rows, &order)?
+        exchange_roles(&mut attributes, &candidates.rows, &order)?
     } else {
         vec![ExchangeRole::default(); order.len()]
     };
