@@ -197,7 +197,7 @@ impl<'a> BlockReader<'a> {
             self.next += 1;
             match event {
                 Event::Text(s) | Event::Html(s) | Event::InlineHtml(s) => {
-                    push_text(&mut pieces, &s)
+                    push_text(&mut pieces, &s);
                 }
                 Event::Code(s) => pieces.push(Inline::Code { s: s.into_string() }),
                 Event::SoftBreak => push_text(&mut pieces, "\n"),
