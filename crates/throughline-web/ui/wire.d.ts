@@ -1072,7 +1072,10 @@ export interface components {
         };
         /** @description What was deleted, or would be */
         Forgotten: {
-            /** @description In a dry run of the page: the token that confirms this deletion, once and within five minutes */
+            /**
+             * @description In a dry run of the page: the token that confirms this deletion, once and within five
+             *     minutes
+             */
             confirm?: string | null;
             dry_run: boolean;
             facts: number;
@@ -1490,7 +1493,10 @@ export interface components {
              * @description The number of sessions of which only the title and digest can be searched; if explained
              */
             digest_only_sessions?: number | null;
-            /** @description How closely the hits match: exact, forms, related, fuzzy or no_words; if explained or grouped */
+            /**
+             * @description How closely the hits match: exact, forms, related, fuzzy or no_words; if explained or
+             *     grouped
+             */
             rung?: string | null;
             /**
              * Format: int64

@@ -123,7 +123,7 @@ fn set_switch(
     confirm: Option<String>,
 ) -> Result<SwitchAnswer, Problem> {
     let refuse =
-        |why: String| Problem::with_hint(StatusCode::CONFLICT, why, "the file was not changed");
+        |why: String| Problem::with_hint(StatusCode::BAD_REQUEST, why, "the file was not changed");
     let path = file.path().display().to_string();
     let Some(edit) = file.plan(switch).map_err(refuse)? else {
         return Ok(SwitchAnswer {

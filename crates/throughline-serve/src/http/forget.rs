@@ -31,7 +31,7 @@ pub(super) struct ForgetParams {
 }
 
 /// How a deletion was asked for.
-pub(super) struct ForgetRequest {
+pub(super) struct DeletionRequest {
     dry_run: bool,
     confirm: Option<String>,
     /// The page must confirm what it saw in a dry run; other programs need not.
@@ -44,8 +44,8 @@ impl ForgetParams {
         self,
         state: &HttpState,
         page: Option<Extension<PageRequest>>,
-    ) -> ForgetRequest {
-        ForgetRequest {
+    ) -> DeletionRequest {
+        DeletionRequest {
             dry_run: self.dry_run.unwrap_or_default(),
             confirm: self.confirm,
             is_from_page: page.is_some(),
@@ -70,7 +70,8 @@ pub(super) struct ForgottenView {
     /// In a dry run: the items
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<ForgetPlanView>,
-    /// In a dry run of the page: the token that confirms this deletion, once and within five minutes
+    /// In a dry run of the page: the token that confirms this deletion, once and within five
+    /// minutes
     #[serde(skip_serializing_if = "Option::is_none")]
     confirm: Option<String>,
 }
@@ -144,7 +145,7 @@ impl From<&ForgetPlan> for ForgetPlanView {
 pub(super) fn forget_selection(
     context: &ServeContext,
     selection: &Selection,
-    request: &ForgetRequest,
+    request: &DeletionRequest,
 ) -> Result<ForgottenView, RequestError> {
     let plan = context.store.plan_forget(selection)?;
     if plan.is_empty() {

@@ -88,7 +88,8 @@ pub(super) struct SearchAnswer {
 struct SearchEnd {
     /// How long the search took, in milliseconds
     took_ms: u64,
-    /// How closely the hits match: exact, forms, related, fuzzy or no_words; if explained or grouped
+    /// How closely the hits match: exact, forms, related, fuzzy or no_words; if explained or
+    /// grouped
     #[serde(skip_serializing_if = "Option::is_none")]
     rung: Option<&'static str>,
     /// The probability, from 0 to 1, that the hits are relevant; if explained or grouped

@@ -13,7 +13,7 @@ use super::extract::{PathId, QueryParams, parse_limit};
 use super::problem::Problem;
 use super::views::RecordView;
 use crate::requests::find::{find_record, find_session};
-use crate::requests::markdown::{Block, parse_blocks};
+use crate::requests::markdown::{TextBlock, parse_blocks};
 use crate::requests::{AccessScope, RequestError};
 
 const PAGE_MAX: usize = 500;
@@ -53,7 +53,7 @@ pub(super) struct TimelineEntry {
     /// If asked for: the blocks of a formatted text, as far as it was sent
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>)]
-    blocks: Option<Vec<Block>>,
+    blocks: Option<Vec<TextBlock>>,
     #[serde(flatten)]
     record: RecordView,
 }

@@ -1,7 +1,7 @@
 //! Markdown as a tree of blocks, so that the page, an export and the terminal show the same.
 //!
-//! A text of a transcript never becomes markup: HTML in it is text, images are only named, and links
-//! lead only to `http` and `https` addresses.
+//! A text of a transcript never becomes markup: HTML in it is text, images are only named, and
+//! links lead only to `http` and `https` addresses.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use serde::Serialize;
@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 12;
 /// A block of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "t", rename_all = "snake_case")]
-pub enum Block {
+pub enum TextBlock {
     Paragraph {
         i: Vec<Inline>,
     },
@@ -52,7 +52,7 @@ pub enum Inline {
 }
 
 /// Parses a text. Returns `None` for a text without any formatting, which needs no blocks.
-pub fn parse_blocks(text: &str) -> Option<Vec<Block>> {
+pub fn parse_blocks(text: &str) -> Option<Vec<TextBlock>> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let events: Vec<_> = Parser::new_ext(text, options).collect();
     let mut reader = BlockReader {
@@ -63,7 +63,7 @@ pub fn parse_blocks(text: &str) -> Option<Vec<Block>> {
     let blocks = reader.blocks(0);
     let is_plain = match blocks.as_slice() {
         [] => true,
-        [Block::Paragraph { i }] => matches!(i.as_slice(), [Inline::Text { .. }]),
+        [TextBlock::Paragraph { i }] => matches!(i.as_slice(), [Inline::Text { .. }]),
         _ => false,
     };
     (!is_plain).then_some(blocks)
@@ -84,12 +84,12 @@ impl<'a> BlockReader<'a> {
     }
 
     /// Reads blocks up to the end of the enclosing one.
-    fn blocks(&mut self, depth: usize) -> Vec<Block> {
+    fn blocks(&mut self, depth: usize) -> Vec<TextBlock> {
         let mut blocks = Vec::new();
         while let Some(event) = self.take() {
             match event {
                 Event::End(_) => break,
-                Event::Rule => blocks.push(Block::Rule),
+                Event::Rule => blocks.push(TextBlock::Rule),
                 Event::Start(tag) => self.block(tag, depth + 1, &mut blocks),
                 // The items of a tight list hold text without a paragraph.
                 inline => {
@@ -101,7 +101,7 @@ impl<'a> BlockReader<'a> {
                             tracing::debug!(event = s, "unknown event of a text");
                             self.next += 1;
                         }
-                        false => blocks.push(Block::Paragraph { i }),
+                        false => blocks.push(TextBlock::Paragraph { i }),
                     }
                 }
             }
@@ -109,10 +109,10 @@ impl<'a> BlockReader<'a> {
         blocks
     }
 
-    fn block(&mut self, tag: Tag<'a>, depth: usize, blocks: &mut Vec<Block>) {
+    fn block(&mut self, tag: Tag<'a>, depth: usize, blocks: &mut Vec<TextBlock>) {
         match tag {
-            Tag::Paragraph => blocks.push(Block::Paragraph { i: self.inlines() }),
-            Tag::Heading { level, .. } => blocks.push(Block::Heading {
+            Tag::Paragraph => blocks.push(TextBlock::Paragraph { i: self.inlines() }),
+            Tag::Heading { level, .. } => blocks.push(TextBlock::Heading {
                 level: level as u8,
                 i: self.inlines(),
             }),
@@ -122,41 +122,41 @@ impl<'a> BlockReader<'a> {
                     CodeBlockKind::Indented => String::new(),
                 };
                 let text = self.plain_text();
-                blocks.push(Block::Code { lang, text });
+                blocks.push(TextBlock::Code { lang, text });
             }
             Tag::HtmlBlock => {
                 let s = self.plain_text();
                 let i = vec![Inline::Text { s }];
-                blocks.push(Block::Paragraph { i });
+                blocks.push(TextBlock::Paragraph { i });
             }
             Tag::List(_) | Tag::BlockQuote(_) if depth >= DEPTH_MAX => {
                 let s = self.plain_text();
                 let i = vec![Inline::Text { s }];
-                blocks.push(Block::Paragraph { i });
+                blocks.push(TextBlock::Paragraph { i });
             }
             Tag::List(start) => {
                 let mut items = Vec::new();
                 while let Some(Event::Start(Tag::Item)) = self.take() {
                     items.push(self.blocks(depth));
                 }
-                blocks.push(Block::List { start, items });
+                blocks.push(TextBlock::List { start, items });
             }
             Tag::BlockQuote(_) => {
                 let b = self.blocks(depth);
-                blocks.push(Block::Quote { b });
+                blocks.push(TextBlock::Quote { b });
             }
             Tag::Table(_) => blocks.push(self.table()),
             Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. } => {
                 // The item of a tight list may begin with such a piece.
                 self.next -= 1;
                 let i = self.loose_inlines();
-                blocks.push(Block::Paragraph { i });
+                blocks.push(TextBlock::Paragraph { i });
             }
             _ => blocks.extend(self.blocks(depth)),
         }
     }
 
-    fn table(&mut self) -> Block {
+    fn table(&mut self) -> TextBlock {
         let (mut head, mut rows) = (Vec::new(), Vec::new());
         while let Some(event) = self.take() {
             match event {
@@ -166,7 +166,7 @@ impl<'a> BlockReader<'a> {
                 _ => {}
             }
         }
-        Block::Table { head, rows }
+        TextBlock::Table { head, rows }
     }
 
     fn cells(&mut self) -> Vec<Vec<Inline>> {
@@ -197,7 +197,7 @@ impl<'a> BlockReader<'a> {
             self.next += 1;
             match event {
                 Event::Text(s) | Event::Html(s) | Event::InlineHtml(s) => {
-                    push_text(&mut pieces, &s)
+                    push_text(&mut pieces, &s);
                 }
                 Event::Code(s) => pieces.push(Inline::Code { s: s.into_string() }),
                 Event::SoftBreak => push_text(&mut pieces, "\n"),
@@ -290,11 +290,21 @@ mod tests {
     fn blocks_keep_their_order_and_nesting() {
         check(
             "# A `b`\n\n- one\n  - two\n- **x** y\n\n```rust,ignore\nfn a() {}\n```",
-            r#"[{"t":"heading","level":1,"i":[{"t":"text","s":"A "},{"t":"code","s":"b"}]},{"t":"list","start":null,"items":[[{"t":"paragraph","i":[{"t":"text","s":"one"}]},{"t":"list","start":null,"items":[[{"t":"paragraph","i":[{"t":"text","s":"two"}]}]]}],[{"t":"paragraph","i":[{"t":"strong","i":[{"t":"text","s":"x"}]},{"t":"text","s":" y"}]}]]},{"t":"code","lang":"rust","text":"fn a() {}\n"}]"#,
+            concat!(
+                r#"[{"t":"heading","level":1,"i":[{"t":"text","s":"A "},{"t":"code","s":"b"}]},"#,
+                r#"{"t":"list","start":null,"items":[[{"t":"paragraph","i":[{"t":"text","s":"on"#,
+                r#"e"}]},{"t":"list","start":null,"items":[[{"t":"paragraph","i":[{"t":"text",""#,
+                r#"s":"two"}]}]]}],[{"t":"paragraph","i":[{"t":"strong","i":[{"t":"text","s":"x"#,
+                r#""}]},{"t":"text","s":" y"}]}]]},{"t":"code","lang":"rust","text":"fn a() {}\"#,
+                r#"n"}]"#,
+            ),
         );
         check(
             "| a | b |\n| - | - |\n| 1 | `2` |",
-            r#"[{"t":"table","head":[[{"t":"text","s":"a"}],[{"t":"text","s":"b"}]],"rows":[[[{"t":"text","s":"1"}],[{"t":"code","s":"2"}]]]}]"#,
+            concat!(
+                r#"[{"t":"table","head":[[{"t":"text","s":"a"}],[{"t":"text","s":"b"}]],"rows":"#,
+                r#"[[[{"t":"text","s":"1"}],[{"t":"code","s":"2"}]]]}]"#,
+            ),
         );
         check(
             "> a\n\n---",
@@ -306,7 +316,12 @@ mod tests {
     fn markup_and_foreign_addresses_stay_text() {
         check(
             "<script>x</script>\n\n[a](javascript:b) ![c](http://d/e.png) <img onerror=f>",
-            r#"[{"t":"paragraph","i":[{"t":"text","s":"<script>x</script>\n"}]},{"t":"paragraph","i":[{"t":"text","s":"a (javascript:b) "},{"t":"link","href":"http://d/e.png","i":[{"t":"text","s":"[image: c]"}]},{"t":"text","s":" <img onerror=f>"}]}]"#,
+            concat!(
+                r#"[{"t":"paragraph","i":[{"t":"text","s":"<script>x</script>\n"}]},{"t":"parag"#,
+                r#"raph","i":[{"t":"text","s":"a (javascript:b) "},{"t":"link","href":"http://d"#,
+                r#"/e.png","i":[{"t":"text","s":"[image: c]"}]},{"t":"text","s":" <img onerror="#,
+                r#"f>"}]}]"#,
+            ),
         );
     }
 

@@ -116,7 +116,8 @@ fn store_page_sessions(daemon: &Daemon) {
     let silent = daemon.post(
         "/hook",
         &json!({
-            "hook_event_name": "UserPromptSubmit", "session_id": "silent-1", "cwd": "/home/dev/proj",
+            "hook_event_name": "UserPromptSubmit", "session_id": "silent-1",
+            "cwd": "/home/dev/proj",
             "transcript_path": "/home/dev/.claude/projects/p/silent-1.jsonl",
             "prompt": "Explain the xylophone tuning of the zeppelin museum",
         }),
