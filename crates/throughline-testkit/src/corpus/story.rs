@@ -106,7 +106,7 @@ pub fn turn(rng: &mut Rng, words: &Vocabulary, plan: &Plan<'_>, number: u64) -> 
     if rng.chance(secret_rate) {
         prompt.push_str(&secrets::plant(rng, &mut secrets));
     }
-    if plan.prompts_per_secret > 0 && number % plan.prompts_per_secret == 0 {
+    if plan.prompts_per_secret > 0 && number.is_multiple_of(plan.prompts_per_secret) {
         // Its own generator, so that the rest of the session is the same without these secrets.
         let mut rng = Rng::fork(plan.start_ms.unsigned_abs(), number);
         prompt.push_str(&secrets::plant(&mut rng, &mut secrets));
