@@ -151,7 +151,7 @@ linear_model! {
 }
 
 /// Fitted together with the weights.
-const BIAS: f64 = -2.02;
+const BIAS: f64 = -2.43;
 
 impl GateFeatures {
     /// Returns how sure it is, between 0 and 1, that the hits have to do with the prompt.

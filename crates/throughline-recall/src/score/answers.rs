@@ -72,7 +72,7 @@ pub(crate) fn promote_answers(
     demote_memory_output(lookup, records)?;
     let text = &query.query.text;
     let words = StemmedText::parse(text);
-    let questions = group_questions(records);
+    let questions = group_questions(records, &words);
     let top = records.iter().take(HITS_MAX);
     let statements = top.filter(|record| is_statement(record));
     let best_statement = statements.map(|record| record.score).reduce(f64::max);
@@ -104,7 +104,9 @@ pub(crate) fn promote_answers(
         answers.push(match answer {
             Some(answer) => {
                 let target = best_statement.map_or(record.score, |best| best.min(record.score));
-                let is_same_problem = reports_problem && is_same;
+                // A task that is given again has the outcome of the first time.
+                let is_repeated = hit.words.overlap(&words) >= SAME_OVERLAP;
+                let is_same_problem = is_repeated || (reports_problem && is_same);
                 Some(promote_answer(
                     records, hit.at, answer, target, is_same_problem,
                 ))
@@ -184,11 +186,16 @@ struct QuestionHit {
     may_be_read: bool,
 }
 
-/// Returns the questions among the hits, the latest first: the latest answer to a question is the
-/// one that may still hold.
-fn group_questions(records: &[ScoredRecord]) -> Vec<QuestionHit> {
+/// Returns the questions among the hits and the prompts that say what the query says, the latest
+/// first: the latest answer to a question is the one that may still hold.
+fn group_questions(records: &[ScoredRecord], query: &StemmedText) -> Vec<QuestionHit> {
+    let repeats_query = |record: &ScoredRecord| {
+        record.row.kind == RecordKind::Prompt
+            && record.row.speaker.is_none()
+            && StemmedText::parse(&record.row.text).overlap(query) >= SAME_OVERLAP
+    };
     let mut questions: Vec<usize> = (0..records.len().min(HITS_MAX))
-        .filter(|at| records[*at].is_question())
+        .filter(|at| records[*at].is_question() || repeats_query(&records[*at]))
         .collect();
     questions.sort_by_key(|at| Reverse(records[*at].candidate.row));
     let mut hits: Vec<QuestionHit> = Vec::new();
