@@ -7,8 +7,8 @@
 //! wire types and are read with [`parse`] or [`parse_or_default`] when they are needed.
 //!
 //! A wire type that borrows from its line states so once, with `bound(deserialize = "'de: 'a")`,
-//! instead of `borrow` on every field. A `Cow` is the exception: without `borrow` on the field, serde
-//! would copy its text.
+//! instead of `borrow` on every field. A `Cow` is the exception: without `borrow` on the field,
+//! serde would copy its text.
 
 mod scalar;
 

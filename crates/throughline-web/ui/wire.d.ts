@@ -477,8 +477,60 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List patterns with their evidence: those of several agents first, then by cost */
+        /** List patterns with their evidence */
         get: operations["list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/patterns/detect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Digest finished sessions, detect what recurs, and list it */
+        post: operations["detect"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/patterns/distribution": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Plan the blocks of a repository's instruction files */
+        get: operations["distribution"];
+        put?: never;
+        /** Change a repository's instruction files as planned */
+        post: operations["distribute"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/patterns/effects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Measure whether distributed patterns help */
+        get: operations["list_effects"];
         put?: never;
         post?: never;
         delete?: never;
@@ -494,7 +546,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show one pattern with its evidence, its decisions and its places */
+        /** Show a pattern with its evidence, its decisions, its files and its effect */
         get: operations["get"];
         put?: never;
         post?: never;
@@ -513,7 +565,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reject a candidate, or postpone the decision */
+        /** Approve, reject, discuss or withdraw a pattern */
         post: operations["review"];
         delete?: never;
         options?: never;
@@ -944,6 +996,36 @@ export interface components {
             /** @description Leaves out what this session contains or has been shown */
             session_id?: string | null;
         };
+        /** @description What changes, or has changed, in the agents' files of a repository */
+        Distribution: {
+            applied: boolean;
+            changes: components["schemas"]["DistributionChange"][];
+            /** @description What to send in `confirm` to apply the changes */
+            confirm?: string | null;
+            /** @description What was left alone, and why */
+            notes: Record<string, never>[];
+            placements: Record<string, never>[];
+            root: string;
+            workspace: string;
+        };
+        DistributionBody: {
+            /** @description The token of the plan */
+            confirm?: string | null;
+            /** @description Only for this agent, as in the plan */
+            flavor?: string | null;
+            /** @description The key of a workspace */
+            workspace: string;
+        };
+        DistributionChange: {
+            /** @description As `git apply` takes it */
+            diff: string;
+            /** @description Relative to the repository */
+            path: string;
+        };
+        /** @description The effect of the distributed patterns */
+        EffectList: {
+            effects: Record<string, never>[];
+        };
         /** @description A session whose text would be removed next */
         EvictedNext: {
             /**
@@ -1058,6 +1140,11 @@ export interface components {
             /** Format: int64 */
             used: number;
         };
+        /**
+         * @description How a figure was measured.
+         * @enum {string}
+         */
+        FigureOrigin: "live" | "replay" | "store";
         FindAnswer: {
             /** @description The positions of the records that contain the text */
             matches: number[];
@@ -1096,6 +1183,10 @@ export interface components {
             facts: number;
             /** @description The time of the latest record */
             last?: string | null;
+            /** @description The checks of the memory layers, if a workspace is named */
+            layers?: components["schemas"]["HealthCheck"][];
+            /** @description How many sessions have their working memory in the daemon */
+            live_sessions: number;
             /** Format: int32 */
             pid: number;
             /** Format: int64 */
@@ -1109,6 +1200,22 @@ export interface components {
             /** Format: int64 */
             uptime_s: number;
             version: string;
+        };
+        /** @description One figure of the memory layers with its target. */
+        HealthCheck: {
+            is_met: boolean;
+            measured: components["schemas"]["FigureOrigin"];
+            name: string;
+            /** @description Why the target is missed, or why there is no value. */
+            reason?: string | null;
+            /** @description Since when the figure is measured. */
+            since?: string | null;
+            target: string;
+            /**
+             * Format: double
+             * @description `None` if nothing was measured yet.
+             */
+            value?: number | null;
         };
         /** @description A record or a fact that was found. */
         Hit: {
@@ -1356,11 +1463,23 @@ export interface components {
         PageToken: {
             token: string;
         };
-        /** @description The candidates of the last run, the decisions, and where patterns are placed */
-        PatternList: {
-            candidates: Record<string, never>[];
-            placed: Record<string, never>[];
+        /** @description One pattern with everything that is known about it */
+        PatternDetail: {
+            effects: Record<string, never>[];
+            /** @description Its entry in the catalog of the repository */
+            entry?: Record<string, never> | null;
+            /** @description `null` if all its sessions were forgotten */
+            pattern?: Record<string, never> | null;
+            placements: Record<string, never>[];
             reviews: Record<string, never>[];
+            /** @description Texts that already say the same */
+            similar: Record<string, never>[];
+        };
+        /** @description Patterns: those of several agents first, then by cost */
+        PatternList: {
+            patterns: Record<string, never>[];
+            /** @description The number of patterns that match, listed or not */
+            total: number;
         };
         PinBody: {
             /** @description The id of a fact or of a record */
@@ -1469,18 +1588,32 @@ export interface components {
             silence?: string | null;
         };
         ReviewBody: {
+            /** @description The token of the dry run, for `approve` and `withdraw` */
+            confirm?: string | null;
             decision: components["schemas"]["ReviewName"];
+            /** @description Shows what would change, and decides nothing */
+            dry_run?: boolean;
+            /** @description For an approval: the text that agents will read, instead of the proposed one */
+            text?: string | null;
             /** @description The reason */
             why?: string | null;
         };
-        /**
-         * @description A decision that changes no file
-         * @enum {string}
-         */
-        ReviewName: "reject" | "discuss";
-        ReviewStored: {
+        /** @enum {string} */
+        ReviewName: "approve" | "reject" | "discuss" | "withdraw";
+        /** @description What a decision did, or would do */
+        ReviewResult: {
+            /** @description In a dry run: what to send in `confirm` to make the decision */
+            confirm?: string | null;
+            decision: string;
+            diff?: string | null;
+            dry_run: boolean;
+            /** @description The file of the catalog that changes */
+            file?: string | null;
             /** @description The same decision about the same evidence was not recorded before */
             new: boolean;
+            /** @description Of the catalog entry */
+            status?: string | null;
+            version?: string | null;
         };
         SearchAnswer: {
             /**
@@ -2795,7 +2928,10 @@ export interface operations {
     };
     health: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The key of a workspace whose memory layers are checked */
+                workspace?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3375,7 +3511,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>[];
+                    "application/json": components["schemas"]["HealthCheck"][];
                 };
             };
             /** @description Invalid request */
@@ -5107,7 +5243,15 @@ export interface operations {
     };
     list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The key of a workspace */
+                workspace?: string;
+                /** @description `open`, `approved`, `provisional`, `rejected`, `discussed` or `withdrawn` */
+                state?: string;
+                /** @description Only what occurred in at least this many sessions */
+                min_frequency?: number;
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5120,6 +5264,469 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PatternList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    detect: {
+        parameters: {
+            query?: {
+                /** @description The key of a workspace */
+                workspace?: string;
+                /** @description `open`, `approved`, `provisional`, `rejected`, `discussed` or `withdrawn` */
+                state?: string;
+                /** @description Only what occurred in at least this many sessions */
+                min_frequency?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatternList"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    distribution: {
+        parameters: {
+            query: {
+                /** @description The key of a workspace */
+                workspace: string;
+                /** @description Only for this agent; by default for all that were used there */
+                flavor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Distribution"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    distribute: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DistributionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Distribution"];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The token of the plan is missing or no longer valid */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_effects: {
+        parameters: {
+            query?: {
+                /** @description The id of a pattern, or the beginning of one */
+                id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EffectList"];
                 };
             };
             /** @description Invalid request */
@@ -5231,7 +5838,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PatternList"];
+                    "application/json": components["schemas"]["PatternDetail"];
                 };
             };
             /** @description Invalid request */
@@ -5331,7 +5938,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a candidate */
+                /** @description The id of a pattern */
                 id: string;
             };
             cookie?: never;
@@ -5347,7 +5954,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReviewStored"];
+                    "application/json": components["schemas"]["ReviewResult"];
                 };
             };
             /** @description Invalid request */
@@ -5385,6 +5992,13 @@ export interface operations {
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
+            };
+            /** @description The token of the dry run is missing or no longer valid */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description The request body is too large */
             413: {

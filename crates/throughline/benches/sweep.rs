@@ -4,14 +4,15 @@
 //!     cargo bench --bench sweep -- [--sessions 800] [--seed 1] [--encrypted 1] [--events 50000]
 //!         [--program FILE]
 //!
-//! Generates a corpus with the text lengths of real logs and a few secrets, and in one run measures:
-//! reading and parsing the same bytes on one core (the floor), `throughline ingest` as a process of
-//! its own, and in this process a first sweep, the digests of all its sessions, a sweep with nothing
-//! to do, a sweep after one new line, searches beside the bare index, packing everything for the
-//! long term, and evicting half of it. Then it ingests single sessions of half of `--events` and of
-//! all of them, without secrets and with a new one in every tenth prompt; 0 leaves these out.
-//! `--program` measures another binary, such as an earlier one. Figures of a loaded machine are only
-//! good as ratios, and processor time (user and system) more than elapsed time.
+//! Generates a corpus with the text lengths of real logs and a few secrets, and measures in one
+//! run: reading and parsing the same bytes on one core (the floor), `throughline ingest` as a
+//! process of its own, and in this process a first sweep, the digests of all its sessions, a sweep
+//! with nothing to do, a sweep after one new line, searches beside the bare index, packing
+//! everything for the long term, and evicting half of it. Then it ingests single sessions of half
+//! of `--events` and of all of them, without secrets and with a new one in every tenth prompt; 0
+//! leaves these out. `--program` measures another binary, such as an earlier one. Figures of a
+//! loaded machine are only good as ratios, and processor time (user and system) more than elapsed
+//! time.
 
 #![expect(
     clippy::print_stdout,

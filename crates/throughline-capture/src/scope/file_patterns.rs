@@ -142,7 +142,10 @@ mod tests {
         /// The quick check rejects no path that a pattern matches.
         #[test]
         fn every_match_passes_the_quick_check(
-            patterns in prop::collection::vec("[ab.]{0,2}[*/]?[ab.]{0,2}[*/]?[ab.]{0,2}(/\\*)?", 0..4),
+            patterns in prop::collection::vec(
+                "[ab.]{0,2}[*/]?[ab.]{0,2}[*/]?[ab.]{0,2}(/\\*)?",
+                0..4,
+            ),
             path in "[ab./*]{0,10}",
         ) {
             let patterns = FilePatterns::from(patterns);

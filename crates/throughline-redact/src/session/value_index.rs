@@ -3,8 +3,8 @@
 //! A text is searched for the last few bytes of each value's *probe*, its *window*. The pass looks
 //! at four bytes (a *gram*) in every few bytes of the text: a window is long enough to cover one of
 //! these grams wherever it lies. A bitmap of the grams of all windows rejects nearly all of them,
-//! and a table of the windows the rest. The cost of the pass depends neither on the number of values
-//! nor on what they have in common, and adding a value costs the same as the first one.
+//! and a table of the windows the rest. The cost of the pass depends neither on the number of
+//! values nor on what they have in common, and adding a value costs the same as the first one.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ const LONG_STRIDE: usize = 4;
 const LONG_WINDOW_BYTES: usize = GRAM_BYTES + LONG_STRIDE - 1;
 /// A shorter probe would match everywhere.
 const PROBE_BYTES_MIN: usize = GRAM_BYTES;
-/// The bitmap of a session has `1 << FILTER_BITS` bits: few of them are set by a few hundred values.
+/// The bitmap of a session has `1 << FILTER_BITS` bits: a few hundred values set few of them.
 const FILTER_BITS: u32 = 17;
 
 #[derive(Debug, Default)]

@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn rejected_and_undone_edits() {
-        let text = "The LLM did not conform to the edit format.\na.py\nRemoved: c227fab feat: add b\n\
-            HEAD is: 36dadc4 feat: add a";
+        let text = "The LLM did not conform to the edit format.\na.py\n\
+            Removed: c227fab feat: add b\nHEAD is: 36dadc4 feat: add a";
         let blocks = parse_output(text, &mut OpenCalls::default()).blocks;
         assert_eq!(
             blocks,
