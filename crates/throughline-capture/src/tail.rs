@@ -343,13 +343,19 @@ impl TailReader {
         self.archived = self.archived.max(self.offset);
         let mut cursor = Cursor {
             key: self.key,
-            identity: self.stamp,
+            // Only the last chunk has the identity: if the sweep is interrupted before it, the next
+            // one must not take the source for read.
+            identity: if is_last {
+                self.stamp
+            } else {
+                Default::default()
+            },
             offset,
             line,
             head,
             tail,
             archived: self.archived,
-            complete: self.is_complete || !is_open,
+            complete: is_last && (self.is_complete || !is_open),
             gone: false,
             state: Some(state),
         };
@@ -533,6 +539,35 @@ mod tests {
             chunks,
             [CHUNK_ITEMS_MAX, CHUNK_ITEMS_MAX, CHUNK_ITEMS_MAX, 1]
         );
+    }
+
+    #[test]
+    fn an_interrupted_read_does_not_count_as_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        std::fs::write(&path, "x\n".repeat(CHUNK_ITEMS_MAX + 1)).unwrap();
+        let file = File::open(&path).unwrap();
+        let stamp = stamp_from_metadata(&file.metadata().unwrap());
+        let cursor_after = |chunks_max: usize| {
+            let mut cursors = Vec::new();
+            let reader = TailReader {
+                stamp,
+                ..tail(u64::MAX)
+            };
+            let read = reader.read_lines(BufReader::new(&file), Some(&file), &mut |chunk| {
+                cursors.push(chunk.cursor);
+                match cursors.len() < chunks_max {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            });
+            assert!(read.is_ok());
+            cursors.pop().unwrap()
+        };
+        let days_later = Timestamp::MAX;
+        assert!(!is_unchanged(&cursor_after(1), &stamp, days_later));
+        std::io::Seek::rewind(&mut &file).unwrap();
+        assert!(is_unchanged(&cursor_after(2), &stamp, days_later));
     }
 
     #[test]

@@ -334,7 +334,7 @@ impl From<memory::Session> for SessionView {
             outcome: session.outcome.map(memory::Outcome::name),
             evicted: session.evicted,
             detached: session.detached,
-            gone: session.source_gone && session.source.is_some(),
+            gone: session.source_gone,
             marks: session.marks.into(),
         }
     }

@@ -378,9 +378,11 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
         },
         cost_usd: row.get(col::cost_usd)?,
         source: row.get(col::source)?,
-        source_gone: row
-            .get::<_, Option<bool>>(col::source_gone)?
-            .unwrap_or_default(),
+        // A program sends its records; it has no log that could be gone.
+        source_gone: flavor != Flavor::Program.name()
+            && row
+                .get::<_, Option<bool>>(col::source_gone)?
+                .unwrap_or_default(),
         outcome: row
             .get::<_, Option<String>>(col::outcome)?
             .map(|name| Outcome::from_name(&name)),

@@ -127,7 +127,7 @@ mod tests {
         check("日本語テキスト", 8, &["日本語テ", "キスト"]);
         check("a\tb c", 10, &["a\tb", "c"]);
         assert_eq!(
-            truncate_start("/home/dev/proj/src/main.rs", 18),
+            truncate_start("/home/dev/proj/src/main.rs", 17),
             "…/src/main.rs"
         );
         assert_eq!(truncate_start("/home/main.rs", 20), "/home/main.rs");

@@ -29,17 +29,29 @@ impl ToSql for CellValue {
 }
 
 /// Decodes a row. Returns `None` when its header and its length contradict each other.
+///
+/// One column may claim bytes after the end of the row and is then read as NULL: a changed bit makes
+/// a missing value a number without bytes, and SQLite still reads the other columns.
 pub(crate) fn decode_row(bytes: &[u8]) -> Option<Vec<CellValue>> {
     let (header, mut at) = varint(bytes, 0)?;
     let header = usize::try_from(header).ok()?;
     let mut body = header;
     let mut cells = Vec::new();
+    let mut has_claim = false;
     while at < header {
         let (kind, next) = varint(bytes, at)?;
         at = next;
-        let (cell, next) = cell(bytes, body, kind)?;
-        body = next;
-        cells.push(cell);
+        match cell(bytes, body, kind) {
+            Some((cell, next)) => {
+                body = next;
+                cells.push(cell);
+            }
+            None if body == bytes.len() && !has_claim => {
+                has_claim = true;
+                cells.push(CellValue::Null);
+            }
+            None => return None,
+        }
     }
     (at == header && body <= bytes.len()).then_some(cells)
 }
@@ -89,4 +101,20 @@ pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_column_may_claim_bytes_that_are_not_there() {
+        let number = CellValue::Integer(7);
+        let sound = [4, 1, 0, 0, 7];
+        let expected = vec![number.clone(), CellValue::Null, CellValue::Null];
+        assert_eq!(decode_row(&sound), Some(expected.clone()));
+        assert_eq!(decode_row(&[4, 1, 1, 0, 7]), Some(expected));
+        assert_eq!(decode_row(&[4, 1, 1, 1, 7]), None);
+        assert_eq!(decode_row(&[4, 6, 0, 0, 7]), None);
+    }
 }
