@@ -566,7 +566,7 @@ mod tests {
         };
         let days_later = Timestamp::MAX;
         assert!(!is_unchanged(&cursor_after(1), &stamp, days_later));
-        std::io::Seek::rewind(&mut &file).unwrap();
+        (&file).rewind().unwrap();
         assert!(is_unchanged(&cursor_after(2), &stamp, days_later));
     }
 
