@@ -1,9 +1,9 @@
 //! Routes of the learning loop: what recurs across sessions, the user's decisions, the agents'
 //! files, and the effect.
 //!
-//! [`review`] takes decisions and [`distribution`] changes the agents' files. A call that changes a
-//! file in a repository needs the token of its own dry run ([`confirm`]), so nothing is written
-//! that was not shown first.
+//! [`mod@review`] takes decisions and [`mod@distribution`] changes the agents' files. A call that
+//! changes a file in a repository needs the token of its own dry run ([`confirm`]), so nothing is
+//! written that was not shown first.
 
 mod confirm;
 mod distribution;
