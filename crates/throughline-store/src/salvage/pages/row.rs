@@ -30,8 +30,8 @@ impl ToSql for CellValue {
 
 /// Decodes a row. Returns `None` when its header and its length contradict each other.
 ///
-/// One column may claim bytes after the end of the row and is then read as NULL: a changed bit makes
-/// a missing value a number without bytes, and SQLite still reads the other columns.
+/// One column may claim bytes after the end of the row and is then read as NULL: a changed bit
+/// makes a missing value a number without bytes, and SQLite still reads the other columns.
 pub(crate) fn decode_row(bytes: &[u8]) -> Option<Vec<CellValue>> {
     let (header, mut at) = varint(bytes, 0)?;
     let header = usize::try_from(header).ok()?;
