@@ -23,10 +23,13 @@ let running: AbortController | undefined;
 /** How sure the search is of its best hit; known once typing has paused. */
 const confidence = signal<number | undefined>(undefined);
 const TYPING_PAUSE_MS = 300;
+/** The figure is calibrated on prompts and questions; of a few keywords it says nothing. */
+const SENTENCE_WORDS_MIN = 4;
 
 /** Asks how sure the search is. The answer to a half-typed word would say little. */
 async function loadConfidence(asked: Record<string, unknown>, abort: AbortSignal): Promise<void> {
   confidence.value = undefined;
+  if (String(asked["q"]).trim().split(/\s+/).length < SENTENCE_WORDS_MIN) return;
   await new Promise((resolve) => setTimeout(resolve, TYPING_PAUSE_MS));
   if (abort.aborted) return;
   const settled = await get<SearchAnswer>(query("/memory/search", { ...asked, k: 1, group: true }), abort).catch(() => undefined);

@@ -6,7 +6,7 @@
 //! each prefix a search as the UI runs it, beside the same prefix asked of FTS5 in SQL. Then the
 //! program itself runs in a pseudo-terminal of 200 by 50, on this store and on an empty one: the
 //! time until its first frame, until a key is echoed, until the screen rests after a key, and for a
-//! frame that is drawn anew.
+//! frame that is redrawn.
 //!
 //! Times of searches are processor time where the system tells it (Linux), so that other work on
 //! the machine does not count; what happens in the terminal is shown as it took.
@@ -177,7 +177,7 @@ impl RunningUi {
         (first - start, self.rest(first) - start)
     }
 
-    /// Changes the width, so that everything is drawn anew.
+    /// Changes the width, so that everything is redrawn.
     fn redraw(&mut self, at: usize) -> Duration {
         let start = Instant::now();
         let columns = if at.is_multiple_of(2) { 199 } else { 200 };

@@ -52,7 +52,7 @@ pub(crate) struct FinishedCall<'a> {
 #[derive(Debug)]
 struct OpenSignal {
     signal: Signal,
-    /// What must succeed for the problem to be overcome, and since when it has not.
+    /// The command that must succeed before the problem counts as overcome, and its first failure.
     open: Option<(String, SignalClock)>,
 }
 

@@ -75,7 +75,7 @@ fn simple_commands(command: &str) -> Vec<Vec<&str>> {
             .skip_while(|word| is_setting(word) || PREFIXES.contains(word))
             .collect::<Vec<_>>()
     });
-    // The `1` of `2>&1` is split off too, but it is no command.
+    // The `1` of `2>&1` is split off too, but it is not a command.
     let starts_with_name = |words: &Vec<&str>| words.first().is_some_and(|word| is_program(word));
     parts.filter(starts_with_name).collect()
 }

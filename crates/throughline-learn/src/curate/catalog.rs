@@ -19,7 +19,7 @@ use crate::similarity::text_similarity;
 const SAME_MEANING: f64 = 0.9;
 /// Guidance this similar was extended.
 const EXTENDED: f64 = 0.5;
-/// A larger file is no catalog entry.
+/// A larger file is not a catalog entry.
 const ENTRY_BYTES_MAX: u64 = 64 << 10;
 
 /// Why a catalog cannot be read or written.

@@ -75,7 +75,7 @@ pub enum DecisionOrigin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PatternState {
-    /// Nobody has decided about it.
+    /// No decision has been made about it.
     Open,
     Approved,
     /// In the catalog, but not for the agents' files.

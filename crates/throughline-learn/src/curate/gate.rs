@@ -42,7 +42,7 @@ pub enum EvidenceLevel {
     DistributionReady,
 }
 
-/// A pattern must have occurred on this many days: one bad day is no pattern.
+/// A pattern must have occurred on this many days: one bad day is not a pattern.
 const DAYS_MIN: u64 = 2;
 
 impl CurationGate {

@@ -17,7 +17,7 @@ pub const INSTRUCTION_FILES: &[&str] = &[
 ];
 /// At most this many repositories are looked at.
 const WORKSPACES_MAX: usize = 1_000;
-/// A larger file is no instruction file.
+/// A larger file is not an instruction file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Detects patterns, and notes which of the distributed ones have become active.

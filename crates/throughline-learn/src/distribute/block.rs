@@ -58,7 +58,7 @@ pub(super) fn remove(text: &str, block: &FoundBlock) -> String {
     format!("{}{}", &text[..block.range.start], &text[block.range.end..])
 }
 
-/// Returns the blocks of a text in their order. A begin mark without its end mark is no block.
+/// Returns the blocks of a text in their order. A begin mark without its end mark is not a block.
 pub fn find_blocks(text: &str) -> Vec<FoundBlock> {
     let mut found = Vec::new();
     let mut from = 0;

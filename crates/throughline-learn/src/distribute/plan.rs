@@ -14,7 +14,7 @@ use super::targets::{RepositoryView, choose_targets};
 use super::{DistributeError, PATTERNS_PER_FILE_MAX, TOKENS_PER_FILE_MAX, io_error};
 use crate::curate::{CatalogEntry, EntryStatus};
 
-/// A larger file is no instruction file.
+/// A larger file is not an instruction file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What would change in a repository.

@@ -98,7 +98,7 @@ impl TryFrom<String> for CardKey {
     }
 }
 
-/// What is kept under a key: a few lines from redacted records, never the contents of a file.
+/// The entry for a key: a few lines from redacted records, never the contents of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
     pub text: String,

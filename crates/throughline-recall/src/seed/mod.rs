@@ -25,7 +25,7 @@ const PREDICTED_FILES_MAX: usize = 10;
 /// How many of the session's last files decide which files go with them.
 const CONTEXT_FILES_MAX: usize = 10;
 
-/// What is known of a session when its files are predicted.
+/// The facts about a session from which its files are predicted.
 #[derive(Clone, Copy, Debug)]
 pub struct SeedRequest<'a> {
     pub branch: Option<&'a str>,

@@ -39,7 +39,7 @@ use crate::settings::ServeSettings;
 #[derive(Clone, Debug, Default)]
 pub struct HookOutcome {
     pub answer: HookAnswer,
-    /// What was considered for a prompt, for the counts of the memory layers.
+    /// The items considered for a prompt, for the counts of the memory layers.
     pub considered: Vec<(MemoryItem, String)>,
     /// The key of the workspace that the event belongs to.
     pub workspace: Option<String>,

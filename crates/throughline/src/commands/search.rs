@@ -397,7 +397,7 @@ fn format_hit(
     let hit = &ranked.hit;
     let style = app.style();
     let when = app.format_when(hit.at);
-    // The digest of a session is no record; it is shown by the id of the session.
+    // The digest of a session is not a record; it is shown by the id of the session.
     let id = match hit.digest_only {
         true => String::new(),
         false => store.short_record_id(hit.id)?,

@@ -22,7 +22,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("forget", plugin_file!("commands/forget.md")),
 ];
 
-/// What stands for the words after a command in the files of the plugin.
+/// The placeholder for the words after a command in the files of the plugin.
 const ARGUMENTS: &str = "$ARGUMENTS";
 const WRITTEN_BY: &str = "written by `throughline install`, removed by `throughline uninstall`";
 

@@ -23,7 +23,7 @@ const PROCESS_NAME: &std::ffi::CStr = c"tl-restore-tty";
 /// How long a shell has to set the modes of the terminal itself, as most shells do.
 const SHELL_PATIENCE: Duration = Duration::from_millis(100);
 
-/// The word that starts the process. It is no command for people, and reads no configuration.
+/// The word that starts the process. It is not meant to be typed, and reads no configuration.
 const COMMAND: &str = "restore-terminal";
 const ALTERNATE: &str = "alternate";
 
@@ -142,7 +142,8 @@ impl Drop for TerminalGuard {
     }
 }
 
-/// Waits for the end of the UI, and gives the terminal back. Nobody is left to read an error.
+/// Waits for the end of the UI, and gives the terminal back. Errors are ignored, because the
+/// screen is gone.
 pub(crate) fn wait_and_restore(restore: &TerminalRestore) -> ExitCode {
     match try_restore(restore) {
         Ok(()) => ExitCode::SUCCESS,

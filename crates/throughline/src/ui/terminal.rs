@@ -188,7 +188,7 @@ fn enter(inline: Option<u16>, mouse: bool) -> std::io::Result<()> {
     entered.inspect_err(|_| give_back())
 }
 
-/// Gives the terminal back as it was. Errors are ignored: there is no one left to tell.
+/// Gives the terminal back as it was. Errors are ignored, because the screen is gone.
 fn give_back() {
     if !IS_TAKEN.swap(false, Ordering::SeqCst) {
         return;

@@ -194,7 +194,7 @@ fn long_output_goes_through_the_pager() {
     assert!(!run(&["show", "4c5420d7", "--no-pager"]).contains("PAGED"));
     assert!(!run(&["sessions"]).contains("PAGED"));
     assert!(!run(&["show", "4c5420d7", "--json"]).contains("PAGED"));
-    // A pager that the user leaves at once is no error.
+    // Leaving the pager at once is not an error.
     let left = run_in_terminal(&env, &["show", "4c5420d7"], SMALL, ("PAGER", "true"));
     assert_eq!(left, "");
 }

@@ -228,7 +228,7 @@ fn the_screen_follows_its_size_and_survives_a_stop() {
     tmux.press(&["Enter"]);
     tmux.wait_for(" hits · ");
     tmux.run(&["resize-window", "-x", "60", "-y", "14"]);
-    // The screen is empty for a moment while it is drawn anew.
+    // The screen is empty for a moment while it is redrawn.
     tmux.wait_until("a list alone", |screen| {
         screen.contains("threshold") && !screen.contains('│')
     });

@@ -68,7 +68,7 @@ fn every_session_of_the_fixtures_becomes_requests_that_models_accept() {
             request.entry("model").or_insert(json!("any"));
             let request = Value::Object(request);
             send(&server, format, request.clone(), id);
-            // What comes out can be sent in again.
+            // The output is valid input.
             let again = daemon.post("/compact", &request);
             if again["request"].is_object() {
                 send(&server, format, again["request"].clone(), id);
