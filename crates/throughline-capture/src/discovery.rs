@@ -51,7 +51,7 @@ impl SourceError {
 }
 
 /// Lists the logs below the roots. Links that lead out of a root are not followed, and pipes and
-/// devices are not opened. A root that does not exist is no error: its agent is not installed.
+/// devices are not opened. A root that does not exist is not an error: its agent is not installed.
 pub fn discover(adapters: &[&Adapter], roots: &[Root]) -> Discovery {
     let mut discovery = Discovery::default();
     for start in &walk_starts(adapters, roots) {

@@ -29,7 +29,7 @@ const PREFETCHED_FILES: usize = 5;
 /// How many files beyond the seeds are prefetched when the predictions are made again.
 const PREFETCHED_BEYOND_SEEDS: usize = 25;
 
-/// Whether working memory predicts anew as the session goes on.
+/// Whether working memory predicts again as the session goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeedRefresh {
     /// Only at the start.

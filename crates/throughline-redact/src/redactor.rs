@@ -143,9 +143,9 @@ impl Redactor {
             .collect()
     }
 
-    /// Hashes `parts` with the installation's key: nobody else can compute the hash, so it does not
-    /// give away a text that could be guessed. Each part is hashed with its length, so that moving
-    /// a byte from one part to the next changes the hash.
+    /// Hashes `parts` with the installation's key. No other installation can compute the hash, so
+    /// it does not give away a text that could be guessed. Each part is hashed with its length, so
+    /// that moving a byte from one part to the next changes the hash.
     pub fn keyed_hash(&self, parts: &[&[u8]]) -> [u8; 16] {
         self.hash_parts(parts.iter().copied())
     }

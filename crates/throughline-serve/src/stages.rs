@@ -176,7 +176,7 @@ fn record_event(store: &Store, name: EventName, figures: &Value, now: Timestamp)
 }
 
 /// Writes the summary of one session, unless summaries are off or the store is encrypted: a summary
-/// is a plain-text file. A session that gets no summary for a good reason is no failure.
+/// is a plain-text file. A session that gets no summary for a good reason has not failed.
 fn write_session_summary(
     context: &StageContext<'_>,
     session: &SessionId,

@@ -22,7 +22,7 @@ pub enum Depth {
     Envelope,
 }
 
-/// What was read, on one core.
+/// The bytes that were read and parsed on one core, and the time it took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Floor {
     pub files: u64,

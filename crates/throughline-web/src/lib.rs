@@ -28,7 +28,7 @@ const INDEX: PageFile = PageFile {
 };
 
 /// Returns the file at a path below `/ui/`. Screens have paths of their own, which the script
-/// reads, so every path that is no file leads to the page itself.
+/// reads, so every path that is not a file leads to the page itself.
 pub fn page_file(path: &str) -> PageFile {
     match path {
         "app.js" => script(include_bytes!("../dist/app.js")),

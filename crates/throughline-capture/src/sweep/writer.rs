@@ -84,7 +84,7 @@ impl<'a> BatchWriter<'a> {
         match written {
             Ok(mut report) => {
                 // The later batches of a failed source expect a cursor that was never written.
-                // That is no conflict with another process.
+                // That is not a conflict with another process.
                 report.overtaken &= !self.failed.contains(&index);
                 self.outcome.add_batch(report);
             }

@@ -127,7 +127,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("typescript", "ts"),
 ];
 
-/// Stems before a number that names one thing of many and is no value.
+/// Stems before a number that names one thing of many and is not a value.
 const NUMBERED: &[&str] = &[
     "issue", "issu", "ticket", "pr", "step", "phas", "phase", "section",
 ];

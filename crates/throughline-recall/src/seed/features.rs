@@ -21,7 +21,7 @@ const AUTHOR_HALF_LIFE: f64 = 4.0;
 const FIRST_FILES: usize = 3;
 /// Branches that everybody uses say nothing about the task.
 const SHARED_BRANCHES: &[&str] = &["", "HEAD", "main", "master"];
-/// The first part of a branch name that is no person.
+/// The first part of a branch name that is not a person's name.
 #[rustfmt::skip]
 const BRANCH_KINDS: &[&str] = &[
     "bugfix", "chore", "docs", "feat", "feature", "fix", "refactor", "release", "test",

@@ -26,7 +26,7 @@ pub(crate) const VALUE_BYTES_MAX: usize = 1 << 20;
 /// longer one is a whole secret with dots behind it.
 const ELIDED_BYTES_MAX: usize = 20;
 /// A text may have this many names of pairs without a value, and one more for so many bytes. A text
-/// with more of them is no list of pairs, and the search is too expensive to try them all.
+/// with more of them is not a list of pairs, and the search is too expensive to try them all.
 const FAILED_PAIRS_FREE: usize = 64;
 const FAILED_PAIR_BYTES: usize = 128;
 /// How far behind a secret's name a random token still belongs to it.

@@ -10,7 +10,7 @@ use crate::scan::progress::ScanProgress;
 use crate::scan::{Confidence, Detection};
 use crate::value;
 
-/// A longer line is no header: column names are short.
+/// A longer line is not a header: column names are short.
 const HEADER_BYTES_MAX: usize = 1024;
 const COLUMN_NAME_BYTES_MAX: usize = 40;
 /// A longer row ends the table, so that one line of junk cannot be split again and again.

@@ -1,4 +1,4 @@
-//! Personal data: text that is no credential but should not be repeated in another session.
+//! Personal data: text that is not a credential but should not be repeated in another session.
 //!
 //! Personal data is not replaced. A text that holds some is tagged `sensitive`, which keeps it out
 //! of injected context. Ordinary work is full of numbers and addresses (commit authors, loopback

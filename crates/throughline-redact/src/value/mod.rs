@@ -74,7 +74,7 @@ pub(crate) fn is_password(value: &str) -> bool {
     is_chosen && !is_code_reference(value) && !is_placeholder(value)
 }
 
-/// How much of a value is judged. The rest of a longer value is no different.
+/// The length of a value that is judged. The rest of a longer value looks the same.
 const JUDGED_BYTES_MAX: usize = 1024;
 
 /// Returns the part of a value that is judged.

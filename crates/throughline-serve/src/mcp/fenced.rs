@@ -25,7 +25,7 @@ impl FenceBuilder {
         }
     }
 
-    /// Adds an item: a heading line of ours, and the quoted text.
+    /// Adds an item: a heading line, and the quoted text.
     pub(super) fn add_item(&mut self, head: &str, text: &str) {
         self.body.push('\n');
         self.body += &fence::quote_line(head, &self.fence_id);

@@ -260,7 +260,7 @@ fn remove_shown_questions(hits: &mut Vec<RankedHit>) {
     hits.retain(|hit| !shown.contains(&hit.hit.id));
 }
 
-/// Removes the session that searches, because its own text is no news to it. An MCP client does not
+/// Removes the session that searches, because it already holds its own text. An MCP client does not
 /// say which session it serves, but that session's log contains the call with this very query.
 fn remove_asking_session(hits: &mut Vec<RankedHit>, query: &str, now: Timestamp) {
     let query = query.trim().to_lowercase();

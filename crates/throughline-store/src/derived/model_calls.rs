@@ -30,7 +30,7 @@ pub struct ModelCall {
     pub outcome: String,
 }
 
-/// What was spent in a period.
+/// The tokens and the cost of the model calls of a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModelSpending {
     pub tokens: u64,

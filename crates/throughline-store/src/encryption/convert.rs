@@ -54,7 +54,7 @@ pub fn encrypt(
     match form {
         StoreFileKind::Absent => return Ok(Conversion::NoStore),
         StoreFileKind::Encrypted(_) => return Ok(Conversion::AlreadyEncrypted),
-        // What is no store is refused when it is read.
+        // A file that is not a store is rejected when it is read.
         StoreFileKind::Plain | StoreFileKind::Foreign => {}
     }
     open_check(folder, None)?;
@@ -144,7 +144,8 @@ fn undone(form: StoreFileKind) -> Conversion {
     }
 }
 
-/// Opens the store once as usual, so that it is migrated, and no key is made for what is no store.
+/// Opens the store once as usual, so that it is migrated, and so that no key is created for a file
+/// that is not a store.
 fn open_check(folder: &Path, key: Option<&EncryptionKey>) -> Result<()> {
     connection::open_writer(&Store::database_path(folder), key).map(drop)
 }
@@ -213,8 +214,8 @@ fn exchange(
     Ok(records)
 }
 
-/// Opens the store with everything in the one file, and nobody else in it: other programs than ours
-/// do not know our lock.
+/// Opens the store with everything in the one file and locks it, because other programs do not know
+/// Throughline's own lock.
 fn undisturbed(path: &Path, folder: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
     let connection = connection::connect(path, key)?;
     connection.busy_timeout(STRANGER_WAIT)?;

@@ -1,4 +1,4 @@
-//! What can go wrong with keys.
+//! Errors of keys and of encrypted files.
 
 use std::path::PathBuf;
 

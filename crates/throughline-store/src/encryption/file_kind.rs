@@ -20,7 +20,7 @@ pub enum StoreFileKind {
     Absent,
     Plain,
     Encrypted(KeyId),
-    /// No store of ours.
+    /// Not a store of Throughline.
     Foreign,
 }
 

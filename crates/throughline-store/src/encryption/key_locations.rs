@@ -139,7 +139,7 @@ pub(crate) fn remember(folder: &Path, id: KeyId, place: &KeyLocation) -> Result<
     files::replace_private_file(&folder.join(KEY_LIST_FILE), text.as_bytes())
 }
 
-/// A key beside what it opens protects nothing: whoever copies the folder has both.
+/// A key beside what it opens protects nothing: a copy of the folder has both.
 pub(super) fn require_outside_folder(folder: &Path, path: &Path) -> Result<()> {
     let real = |path: &Path| {
         let mut missing = Vec::new();

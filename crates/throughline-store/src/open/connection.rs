@@ -115,7 +115,7 @@ pub(crate) fn set_busy_handler(connection: &mut Connection) -> Result<()> {
     Ok(connection.busy_handler(Some(wait))?)
 }
 
-/// Opens a database of ours without changing its settings or its format.
+/// Opens one of Throughline's databases without changing its settings or its format.
 pub(crate) fn connect(path: &Path, key: Option<&EncryptionKey>) -> Result<Connection> {
     let mut connection = Connection::open(path)?;
     set_busy_handler(&mut connection)?;

@@ -46,7 +46,7 @@ pub(crate) fn format_version(connection: &Connection) -> Result<i64> {
     Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
 }
 
-/// Fails unless a database is empty or a store of ours.
+/// Fails unless a database is empty or a store of Throughline.
 pub(crate) fn check_application_id(connection: &Connection, path: &Path) -> Result<()> {
     let not_a_store = || Error::NotAStore {
         path: path.to_owned(),

@@ -173,7 +173,8 @@ impl Importer<'_> {
         self.settle(0)
     }
 
-    /// Imports a line, or returns why not. A file whose first line is no export header is rejected.
+    /// Imports a line, or returns why not. A file whose first line is not an export header is
+    /// rejected.
     fn line(&mut self, text: &[u8], size: u64) -> Result<Result<(), String>> {
         if text.iter().all(u8::is_ascii_whitespace) {
             return Ok(Ok(()));

@@ -150,7 +150,7 @@ const fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// What was evicted of a session.
+/// The counts of a session whose records were evicted.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct EvictionLine {
     pub session: String,

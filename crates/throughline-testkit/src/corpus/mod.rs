@@ -89,7 +89,7 @@ impl Agent {
     }
 }
 
-/// What was made.
+/// The size of a generated corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stats {
     pub sessions: u64,

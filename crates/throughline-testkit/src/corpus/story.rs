@@ -59,7 +59,7 @@ pub struct Turn {
     pub prompt: String,
     pub steps: Vec<Step>,
     pub answer: String,
-    /// What was planted in this turn's texts.
+    /// The secrets that this turn's texts contain.
     pub secrets: Vec<Secret>,
 }
 

@@ -63,7 +63,7 @@ pub enum Broken {
     ReasoningLost(MessageId),
 }
 
-/// What is sent, and what is known about it.
+/// A request to a model, and the conversation that it was made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent<'a> {
     /// The conversation it was made of.

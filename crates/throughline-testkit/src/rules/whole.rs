@@ -1,4 +1,4 @@
-//! What can only be seen beside the conversation that was cut.
+//! Rules that compare a request with the conversation it was cut from.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

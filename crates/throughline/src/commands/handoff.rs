@@ -188,7 +188,7 @@ fn file_lines(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result
     Ok(lines)
 }
 
-/// Returns an id for the fence that nobody could know when the session was written.
+/// Returns an id for the fence that could not be known when the session was written.
 fn fence_id(app: &App<'_>, store: &Store, session: &Session) -> String {
     let seed = format!("handoff {} {}", session.id, app.environment.now);
     let hash = store.prompt_hash(&seed);

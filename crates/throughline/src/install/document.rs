@@ -95,7 +95,7 @@ impl ConfigFormat {
     }
 }
 
-/// Returns whether the file contains exactly the desired entries of ours.
+/// Returns whether the file contains exactly the desired entries.
 pub(crate) fn is_installed(text: &str, wants: &DesiredContent) -> Result<bool, ConfigEditError> {
     match wants {
         DesiredContent::Json(wants) => is_installed_in_json(text, wants),
@@ -133,7 +133,7 @@ fn is_installed_in_json(text: &str, wants: &[DesiredEntry]) -> Result<bool, Conf
     Ok(hooks.len() == count && wants.iter().all(is_present))
 }
 
-/// Adds the desired entries to a text without entries of ours.
+/// Adds the desired entries to a text without any of Throughline's.
 pub(crate) fn add_entries(text: &str, wants: &DesiredContent) -> Result<String, ConfigEditError> {
     let wants = match wants {
         DesiredContent::Json(wants) => wants,
@@ -205,8 +205,8 @@ pub(crate) fn missing_members(
     Ok(missing)
 }
 
-/// Removes all entries of ours. Lists that become empty are removed if we created them, or if that
-/// is unknown because there is no manifest entry (`created` is `None`).
+/// Removes all of Throughline's entries. Lists that become empty are removed if we created them, or
+/// if that is unknown because there is no manifest entry (`created` is `None`).
 pub(crate) fn remove_entries(
     text: &str,
     format: ConfigFormat,
@@ -296,7 +296,7 @@ pub(crate) fn has_foreign_server(
     Ok(SERVER_LISTS.iter().any(is_other))
 }
 
-/// Returns whether the text contains an entry of ours.
+/// Returns whether the text contains an entry of Throughline.
 pub(crate) fn has_entries(text: &str, format: ConfigFormat) -> Result<bool, ConfigEditError> {
     match format {
         ConfigFormat::Toml => Ok(toml::has_server(text)? || toml_lists::has_list_entries(text)?),

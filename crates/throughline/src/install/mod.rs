@@ -237,7 +237,7 @@ impl InstallPlan {
     }
 }
 
-/// Returns whether a file contains an entry of ours.
+/// Returns whether a file contains an entry of Throughline.
 pub(crate) fn has_our_entries(path: &Path) -> bool {
     let text = file::read(path).ok().flatten();
     text.is_some_and(|text| document::has_entries(&text, ConfigFormat::of(path)).unwrap_or(false))

@@ -8,7 +8,7 @@ use toml_edit::{ArrayOfTables, Document, Item};
 use super::our_entries::{is_our_tool, runs_our_hook};
 use super::toml::{TomlEditError, parse, remove_lines, whole_lines};
 
-/// The lists that contain entries of ours: hooks, and permissions to use a tool.
+/// The lists that contain Throughline's entries: hooks, and permissions to use a tool.
 const LISTS: &[&[&str]] = &[&["hooks"], &["permission", "rules"]];
 
 /// One table of a list.
@@ -20,7 +20,7 @@ pub(crate) struct TomlListEntry {
     pub(crate) lines: String,
 }
 
-/// Returns whether the lists contain exactly these entries of ours.
+/// Returns whether the lists contain exactly these of Throughline's entries.
 pub(crate) fn has_entries_for(
     text: &str,
     entries: &[TomlListEntry],
@@ -30,7 +30,7 @@ pub(crate) fn has_entries_for(
     Ok(found.len() == expected.len() && expected.iter().all(|entry| found.contains(entry)))
 }
 
-/// Returns whether the lists contain an entry of ours.
+/// Returns whether the lists contain an entry of Throughline.
 pub(crate) fn has_list_entries(text: &str) -> Result<bool, TomlEditError> {
     Ok(!our_values(text)?.is_empty())
 }

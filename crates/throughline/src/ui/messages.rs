@@ -1,4 +1,4 @@
-//! What goes in and out of [`update`](super::update()): events, effects, questions and answers.
+//! The input and output of [`update`](super::update()): events, effects, requests and results.
 
 use std::time::Duration;
 

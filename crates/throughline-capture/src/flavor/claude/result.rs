@@ -85,8 +85,7 @@ fn exit_code_in(content: &str) -> Option<i64> {
 }
 
 /// The beginning of the result of a refused call. Other calls of the same turn, and interrupted
-/// ones, say "the user doesn't want to take" this action "right now", which is no judgement of
-/// them.
+/// ones, say "the user doesn't want to take" this action "right now", which does not judge them.
 const REFUSED: &str = "The user doesn't want to proceed with this tool use";
 
 /// Returns what a person decided about a call, if its result is that decision.

@@ -42,7 +42,7 @@ pub(crate) enum BodyKind {
     PatternOnly,
 }
 
-/// What may stand directly before a format's literal.
+/// The characters that are allowed directly before a format's literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LiteralBoundary {
     /// Anything but a letter or a digit when the literal is short or could end a word (`ico-`), and

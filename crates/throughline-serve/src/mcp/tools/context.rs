@@ -41,7 +41,7 @@ impl McpTool for ContextTool {
     type Answer = ContextToolAnswer;
 
     fn annotations(_: &ServeSettings) -> Option<ToolAnnotations> {
-        // What is shown once is not shown again.
+        // An item that a session was shown once is not shown to it again.
         Some(read_only().idempotent(false))
     }
 

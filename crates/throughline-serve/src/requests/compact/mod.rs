@@ -217,7 +217,7 @@ fn model_notes(
 }
 
 /// Takes the compaction lease of a session, so that its summary is not updated meanwhile. A lease
-/// that another compaction holds is no reason to stop.
+/// that another compaction holds does not stop this one.
 fn acquire_lease(store: &Store, log: &ConversationLog, now: Timestamp) -> Option<Lease> {
     let session = log.session.as_ref()?;
     match store.acquire_lease(session, LeaseKind::Compaction, now) {

@@ -183,7 +183,7 @@ impl Store {
     }
 
     /// Returns free pages to the file system if there are many. A full disk or another process that
-    /// keeps the file open is no error, because the pages are used again.
+    /// keeps the file open is not an error, because the pages are used again.
     pub fn vacuum_if_worthwhile(&self, now: Timestamp) -> Result<bool> {
         let usage = self.disk_usage(now)?;
         let file = usage.raw_bytes + usage.distilled_bytes + usage.free_bytes;

@@ -1,4 +1,4 @@
-//! What stands between the messages: modes, hooks, attachments, progress, titles, compactions.
+//! Entries between the messages: modes, hooks, attachments, progress, titles, compactions.
 
 use std::io;
 
