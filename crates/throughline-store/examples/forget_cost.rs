@@ -177,8 +177,8 @@ fn append(store: &Store, session: usize, words: &mut Words) {
     };
     let patch = SessionPatch::new(id, Flavor::Claude);
     incoming.sessions.push((patch, Some(workspace)));
-    let mut door = store.sanitizer();
-    let cleaned = door.clean(incoming);
+    let mut sanitizer = store.sanitizer();
+    let cleaned = sanitizer.clean(incoming);
     let size = log.len() as u64;
     let mut key = [0; 16];
     key[..8].copy_from_slice(&session.to_le_bytes());
@@ -201,7 +201,7 @@ fn append(store: &Store, session: usize, words: &mut Words) {
             text: log,
         }),
     };
-    drop(store.append(Batch::new(&mut door, cleaned, from)));
+    drop(store.append(Batch::new(&mut sanitizer, cleaned, from)));
 }
 
 /// Generates texts from a vocabulary in which few words are common and most are rare.

@@ -84,7 +84,7 @@ const SESSIONS: usize = 8;
 fn fill(store: &Store, session: usize) {
     let id = SessionId::of(Flavor::Claude, &format!("session-{session:03}"));
     let mut chance = Chance(session as u64);
-    let mut door = store.sanitizer();
+    let mut sanitizer = store.sanitizer();
     for part in 0..4 {
         let mut incoming = IncomingEntries::default();
         for line in 0..12 {
@@ -107,7 +107,7 @@ fn fill(store: &Store, session: usize) {
         };
         let patch = SessionPatch::new(id.clone(), Flavor::Claude);
         incoming.sessions.push((patch, Some(workspace)));
-        let cleaned = door.clean(incoming);
+        let cleaned = sanitizer.clean(incoming);
         let path = format!("/logs/{session:03}.jsonl");
         let mut key = [1; 16];
         key[0] = u8::try_from(session).unwrap();
@@ -129,7 +129,7 @@ fn fill(store: &Store, session: usize) {
             issues: ParseIssues::default(),
             log: Some(log),
         };
-        let batch = Batch::new(&mut door, cleaned, from);
+        let batch = Batch::new(&mut sanitizer, cleaned, from);
         drop(store.append(batch));
     }
 }

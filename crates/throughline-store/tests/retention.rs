@@ -119,8 +119,8 @@ impl World {
             key: format!("example.com/w{}", session % 2),
             root: format!("/work/w{}", session % 2),
         };
-        let mut door = self.store.sanitizer();
-        let cleaned = door.clean(IncomingEntries {
+        let mut sanitizer = self.store.sanitizer();
+        let cleaned = sanitizer.clean(IncomingEntries {
             records: (from..lines)
                 .flat_map(|line| memory::record::project_records(message(line)))
                 .collect(),
@@ -156,7 +156,7 @@ impl World {
                 text,
             }),
         };
-        let batch = Batch::new(&mut door, cleaned, from);
+        let batch = Batch::new(&mut sanitizer, cleaned, from);
         let ticket = self.store.append(batch);
         self.store.flush().unwrap();
         ticket.wait().unwrap();
@@ -498,8 +498,8 @@ fn freed_space_goes_back_to_the_file_system() {
         message.blocks = vec![Block::Text(noise(session as u64))];
         let mut patch = SessionPatch::new(id, Flavor::Claude);
         patch.include_time(world.now);
-        let mut door = world.store.sanitizer();
-        let cleaned = door.clean(IncomingEntries {
+        let mut sanitizer = world.store.sanitizer();
+        let cleaned = sanitizer.clean(IncomingEntries {
             records: memory::record::project_records(message),
             sessions: vec![(patch, None)],
             usage: Vec::new(),
@@ -518,7 +518,9 @@ fn freed_space_goes_back_to_the_file_system() {
             issues: ParseIssues::default(),
             log: None,
         };
-        let ticket = world.store.append(Batch::new(&mut door, cleaned, from));
+        let ticket = world
+            .store
+            .append(Batch::new(&mut sanitizer, cleaned, from));
         world.store.flush().unwrap();
         ticket.wait().unwrap();
     }

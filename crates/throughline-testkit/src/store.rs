@@ -99,10 +99,10 @@ pub fn append_from(
     incoming: IncomingEntries,
     from: BatchOrigin<'_>,
 ) -> Vec<RecordId> {
-    let mut door = store.sanitizer();
-    let cleaned = door.clean(incoming);
+    let mut sanitizer = store.sanitizer();
+    let cleaned = sanitizer.clean(incoming);
     let ids = cleaned.ids.clone();
-    let ticket = store.append(Batch::new(&mut door, cleaned, from));
+    let ticket = store.append(Batch::new(&mut sanitizer, cleaned, from));
     store.flush().expect("the batch to be flushed");
     ticket.wait().expect("the batch to be written");
     ids

@@ -83,8 +83,8 @@ fn part(piece: &RawValue) -> Option<GeminiPart> {
 impl GeminiContent {
     /// Returns the text without reasoning.
     pub(crate) fn spoken_text(&self) -> String {
-        let said = self.0.iter().filter(|part| !part.thought);
-        said.filter_map(|part| part.text.as_deref()).collect()
+        let spoken = self.0.iter().filter(|part| !part.thought);
+        spoken.filter_map(|part| part.text.as_deref()).collect()
     }
 
     pub(crate) fn responses(&self) -> impl Iterator<Item = &FunctionResponse> + Clone {

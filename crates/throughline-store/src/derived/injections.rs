@@ -1,4 +1,4 @@
-//! Injections: what was put before a model, and whether it helped.
+//! Injections: text that was added to a model's context, and whether it helped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 use crate::Store;
+use crate::columns::columns;
 use crate::error::Result;
 use crate::hex;
 use crate::query::query_all;
@@ -118,22 +119,17 @@ impl Store {
 
     /// Lists injections, the latest first.
     pub fn injections(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<Injection>> {
-        let sql = format!(
-            "{INJECTION_SELECT} WHERE ?1 IS NULL OR session = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
-        );
+        let condition = "?1 IS NULL OR session = ?1 ORDER BY at DESC, id DESC LIMIT ?2";
         let session = session.map(SessionId::as_str);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.read(|connection| query_injections(connection, &sql, &[&session, &limit]))
+        self.read(|connection| query_injections(connection, condition, &[&session, &limit]))
     }
 
     /// Returns the injections whose name begins with `prefix`, the latest first.
     pub fn injections_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Injection>> {
-        let sql = format!(
-            "{INJECTION_SELECT} WHERE substr(name, 1, length(?1)) = ?1
-             ORDER BY at DESC, id DESC LIMIT ?2"
-        );
+        let condition = "substr(name, 1, length(?1)) = ?1 ORDER BY at DESC, id DESC LIMIT ?2";
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.read(|connection| query_injections(connection, &sql, &[&prefix, &limit]))
+        self.read(|connection| query_injections(connection, condition, &[&prefix, &limit]))
     }
 
     /// Returns the items that were injected into a session.
@@ -171,14 +167,12 @@ impl Store {
     /// Returns injections that were not scored yet, whose session has had no activity since
     /// `before`.
     pub fn unscored_injections(&self, before: Timestamp, limit: usize) -> Result<Vec<Injection>> {
-        let sql = format!(
-            "{INJECTION_SELECT} WHERE looked = 0 AND at < ?1 AND EXISTS (SELECT 1 FROM sessions s
+        let condition = "looked = 0 AND at < ?1 AND EXISTS (SELECT 1 FROM sessions s
                 WHERE s.name = injections.session AND coalesce(s.ended, s.started, 0) < ?1)
-             ORDER BY at, id LIMIT ?2"
-        );
+             ORDER BY at, id LIMIT ?2";
         let before = before.as_millisecond();
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.read(|connection| query_injections(connection, &sql, &[&before, &limit]))
+        self.read(|connection| query_injections(connection, condition, &[&before, &limit]))
     }
 
     /// Stores which items of an injection were used, in their order.
@@ -251,25 +245,39 @@ impl Store {
     }
 }
 
-const INJECTION_SELECT: &str =
-    "SELECT id, name, session, workspace, at, tokens, verdict FROM injections";
+columns! {
+    mod injection_columns {
+        id: "id",
+        name: "name",
+        session: "session",
+        workspace: "workspace",
+        at: "at",
+        tokens: "tokens",
+        verdict: "verdict",
+    }
+}
 
+/// Returns the injections that meet an SQL condition.
 fn query_injections(
     connection: &Connection,
-    sql: &str,
+    condition: &str,
     values: &[&dyn rusqlite::ToSql],
 ) -> Result<Vec<Injection>> {
-    let mut statement = connection.prepare_cached(sql)?;
+    use injection_columns as column;
+    let columns = column::SQL;
+    let sql = format!("SELECT {columns} FROM injections WHERE {condition}");
+    let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(values)?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
-        let verdict: Option<i64> = row.get(6)?;
+        let verdict: Option<i64> = row.get(column::verdict)?;
+        let session: Option<String> = row.get(column::session)?;
         all.push(Injection {
-            name: row.get(1)?,
-            session: row.get::<_, Option<String>>(2)?.map(SessionId::new),
-            workspace: row.get(3)?,
-            at: timestamp_from_millis(row.get(4)?).unwrap_or(Timestamp::UNIX_EPOCH),
-            tokens: Tokens(row.get(5)?),
+            name: row.get(column::name)?,
+            session: session.map(SessionId::new),
+            workspace: row.get(column::workspace)?,
+            at: timestamp_from_millis(row.get(column::at)?).unwrap_or(Timestamp::UNIX_EPOCH),
+            tokens: Tokens(row.get(column::tokens)?),
             verdict: verdict.map(|sign| {
                 if sign > 0 {
                     InjectionVerdict::Good
@@ -277,7 +285,7 @@ fn query_injections(
                     InjectionVerdict::Bad
                 }
             }),
-            items: injected_items(connection, row.get(0)?)?,
+            items: injected_items(connection, row.get(column::id)?)?,
         });
     }
     Ok(all)

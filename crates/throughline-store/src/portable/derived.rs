@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
 use super::line::{bytes, decode_hex, encode_hex};
+use crate::columns::columns;
 use crate::derived::summaries;
 use crate::error::Result;
 use crate::ingest::sanitizer::Sanitizer;
@@ -89,28 +90,41 @@ pub(super) fn summary(
     session: i64,
     name: &str,
 ) -> Result<Option<SummaryLine>> {
-    let sql = "SELECT version, way, made, last_message, tokens, tool_calls FROM summaries
-         WHERE session = ?1 AND version > 0";
-    let found = connection
-        .prepare_cached(sql)?
+    use summary_columns as column;
+    let columns = column::SQL;
+    let sql = format!("SELECT {columns} FROM summaries WHERE session = ?1 AND version > 0");
+    let line = connection
+        .prepare_cached(&sql)?
         .query_row([session], |row| {
             Ok(SummaryLine {
                 session: name.to_owned(),
-                version: row.get(0)?,
-                way: row.get(1)?,
-                made: timestamp_from_millis(row.get(2)?),
-                last_message: row.get(3)?,
-                tokens: row.get(4)?,
-                tool_calls: row.get(5)?,
+                version: row.get(column::version)?,
+                way: row.get(column::way)?,
+                made: timestamp_from_millis(row.get(column::made)?),
+                last_message: row.get(column::last_message)?,
+                tokens: row.get(column::tokens)?,
+                tool_calls: row.get(column::tool_calls)?,
                 text: String::new(),
             })
         })
         .optional()?;
     let path = summaries::summary_path_beside(connection, name);
-    Ok(found.and_then(|line| {
+    Ok(line.and_then(|line| {
         let text = fs::read_to_string(path).ok()?;
         Some(SummaryLine { text, ..line })
     }))
+}
+
+columns! {
+    /// The state of a session's summary; its text is a file.
+    mod summary_columns {
+        version: "version",
+        way: "way",
+        made: "made",
+        last_message: "last_message",
+        tokens: "tokens",
+        tool_calls: "tool_calls",
+    }
 }
 
 /// Reads the marks of a session, if it has any.
@@ -127,53 +141,86 @@ pub(super) fn marks(
 }
 
 pub(super) fn calls(connection: &Connection) -> Result<Vec<CallLine>> {
-    let sql = "SELECT c.at, c.purpose, s.name, c.model, c.input, c.output, c.cache_read,
-            c.cache_write, c.usd, c.outcome
-         FROM model_calls c LEFT JOIN sessions s ON s.id = c.session
-         ORDER BY c.at, c.purpose, s.name, c.model, c.input, c.output, c.id";
-    let mut statement = connection.prepare(sql)?;
+    use call_columns as column;
+    let columns = column::SQL;
+    let sql = format!(
+        "SELECT {columns} FROM model_calls c LEFT JOIN sessions s ON s.id = c.session
+         ORDER BY c.at, c.purpose, s.name, c.model, c.input, c.output, c.id"
+    );
+    let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map([], |row| {
         Ok(CallLine {
-            at: timestamp_from_millis(row.get(0)?).unwrap_or_default(),
-            purpose: row.get(1)?,
-            session: row.get(2)?,
-            model: row.get(3)?,
-            input: row.get(4)?,
-            output: row.get(5)?,
-            cache_read: row.get(6)?,
-            cache_write: row.get(7)?,
-            usd: row.get(8)?,
-            outcome: row.get(9)?,
+            at: timestamp_from_millis(row.get(column::at)?).unwrap_or_default(),
+            purpose: row.get(column::purpose)?,
+            session: row.get(column::session)?,
+            model: row.get(column::model)?,
+            input: row.get(column::input)?,
+            output: row.get(column::output)?,
+            cache_read: row.get(column::cache_read)?,
+            cache_write: row.get(column::cache_write)?,
+            usd: row.get(column::usd)?,
+            outcome: row.get(column::outcome)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+columns! {
+    /// A model call `c` for the session `s`.
+    mod call_columns {
+        at: "c.at",
+        purpose: "c.purpose",
+        session: "s.name",
+        model: "c.model",
+        input: "c.input",
+        output: "c.output",
+        cache_read: "c.cache_read",
+        cache_write: "c.cache_write",
+        usd: "c.usd",
+        outcome: "c.outcome",
+    }
 }
 
 pub(super) fn injections(connection: &Connection) -> Result<Vec<InjectionLine>> {
-    let sql = "SELECT name, session, workspace, at, prompt, tokens, verdict, looked, id
-         FROM injections ORDER BY at, name, id";
+    use injection_columns as column;
+    let columns = column::SQL;
+    let sql = format!("SELECT {columns} FROM injections ORDER BY at, name, id");
     let items = "SELECT kind, item, tokens, used FROM injected WHERE injection = ?1
          ORDER BY position";
-    let mut statement = connection.prepare(sql)?;
+    let mut statement = connection.prepare(&sql)?;
     let mut items = connection.prepare(items)?;
     let rows = statement.query_map([], |row| {
-        let injected = items.query_map([row.get::<_, i64>(8)?], injected)?;
+        let items = items.query_map([row.get::<_, i64>(column::id)?], injected_line)?;
         Ok(InjectionLine {
-            name: row.get(0)?,
-            session: row.get(1)?,
-            workspace: row.get(2)?,
-            at: timestamp_from_millis(row.get(3)?).unwrap_or_default(),
-            prompt: encode_hex(&row.get::<_, Vec<u8>>(4)?),
-            tokens: row.get(5)?,
-            verdict: row.get(6)?,
-            looked: row.get(7)?,
-            items: injected.collect::<Result<_, _>>()?,
+            name: row.get(column::name)?,
+            session: row.get(column::session)?,
+            workspace: row.get(column::workspace)?,
+            at: timestamp_from_millis(row.get(column::at)?).unwrap_or_default(),
+            prompt: encode_hex(&row.get::<_, Vec<u8>>(column::prompt)?),
+            tokens: row.get(column::tokens)?,
+            verdict: row.get(column::verdict)?,
+            looked: row.get(column::looked)?,
+            items: items.collect::<Result<_, _>>()?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn injected(row: &Row<'_>) -> rusqlite::Result<InjectedLine> {
+columns! {
+    mod injection_columns {
+        id: "id",
+        name: "name",
+        session: "session",
+        workspace: "workspace",
+        at: "at",
+        prompt: "prompt",
+        tokens: "tokens",
+        verdict: "verdict",
+        looked: "looked",
+    }
+}
+
+fn injected_line(row: &Row<'_>) -> rusqlite::Result<InjectedLine> {
     Ok(InjectedLine {
         kind: row.get(0)?,
         item: encode_hex(&row.get::<_, Vec<u8>>(1)?),
@@ -184,33 +231,33 @@ fn injected(row: &Row<'_>) -> rusqlite::Result<InjectedLine> {
 
 /// Redacts every text of a line.
 pub(super) trait CleanLine {
-    fn clean(self, door: &Sanitizer<'_>) -> Self;
+    fn clean(self, sanitizer: &Sanitizer<'_>) -> Self;
 }
 
-fn cleaned(door: &Sanitizer<'_>, text: &str) -> String {
-    door.clean_text(text).as_str().to_owned()
+fn cleaned(sanitizer: &Sanitizer<'_>, text: &str) -> String {
+    sanitizer.clean_text(text).as_str().to_owned()
 }
 
 impl CleanLine for SummaryLine {
-    fn clean(self, door: &Sanitizer<'_>) -> Self {
+    fn clean(self, sanitizer: &Sanitizer<'_>) -> Self {
         Self {
-            session: cleaned(door, &self.session),
-            way: self.way.map(|text| cleaned(door, &text)),
-            last_message: self.last_message.map(|text| cleaned(door, &text)),
-            text: cleaned(door, &self.text),
+            session: cleaned(sanitizer, &self.session),
+            way: self.way.map(|text| cleaned(sanitizer, &text)),
+            last_message: self.last_message.map(|text| cleaned(sanitizer, &text)),
+            text: cleaned(sanitizer, &self.text),
             ..self
         }
     }
 }
 
 impl CleanLine for MarksLine {
-    fn clean(self, door: &Sanitizer<'_>) -> Self {
+    fn clean(self, sanitizer: &Sanitizer<'_>) -> Self {
         let SessionMarks { name, tags, .. } = &self.marks;
         Self {
-            session: cleaned(door, &self.session),
+            session: cleaned(sanitizer, &self.session),
             marks: SessionMarks {
-                name: name.as_ref().map(|text| cleaned(door, text)),
-                tags: tags.iter().map(|text| cleaned(door, text)).collect(),
+                name: name.as_ref().map(|text| cleaned(sanitizer, text)),
+                tags: tags.iter().map(|text| cleaned(sanitizer, text)).collect(),
                 ..self.marks
             },
         }
@@ -218,23 +265,23 @@ impl CleanLine for MarksLine {
 }
 
 impl CleanLine for CallLine {
-    fn clean(self, door: &Sanitizer<'_>) -> Self {
+    fn clean(self, sanitizer: &Sanitizer<'_>) -> Self {
         Self {
-            purpose: cleaned(door, &self.purpose),
-            session: self.session.map(|text| cleaned(door, &text)),
-            model: cleaned(door, &self.model),
-            outcome: cleaned(door, &self.outcome),
+            purpose: cleaned(sanitizer, &self.purpose),
+            session: self.session.map(|text| cleaned(sanitizer, &text)),
+            model: cleaned(sanitizer, &self.model),
+            outcome: cleaned(sanitizer, &self.outcome),
             ..self
         }
     }
 }
 
 impl CleanLine for InjectionLine {
-    fn clean(self, door: &Sanitizer<'_>) -> Self {
+    fn clean(self, sanitizer: &Sanitizer<'_>) -> Self {
         Self {
-            name: cleaned(door, &self.name),
-            session: self.session.map(|text| cleaned(door, &text)),
-            workspace: self.workspace.map(|text| cleaned(door, &text)),
+            name: cleaned(sanitizer, &self.name),
+            session: self.session.map(|text| cleaned(sanitizer, &text)),
+            workspace: self.workspace.map(|text| cleaned(sanitizer, &text)),
             ..self
         }
     }

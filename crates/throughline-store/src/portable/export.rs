@@ -3,21 +3,25 @@
 use std::io::Write;
 
 use jiff::Timestamp;
-use memory::{RecordId, SessionId, SessionKind, Usage};
-use rusqlite::{Connection, Row, params};
+use memory::{RecordId, SessionId};
+use rusqlite::{Connection, params};
 
 use super::line::{
-    DigestLine, EXPORT_FORMAT, EvictionLine, ExportLine, FactLine, LogLine, RecordLine,
-    SessionLine, SourceLine, UsageLine, WorkspaceLine, encode_hex,
+    DigestLine, EXPORT_FORMAT, ExportLine, FactLine, LogLine, SessionLine, SourceLine,
+    WorkspaceLine, encode_hex,
+};
+use super::rows::{
+    eviction_columns, eviction_line, fact_line, record_columns, record_line, session_columns,
+    session_line, usage_columns, usage_line,
 };
 use super::{derived, signature};
 use crate::Store;
+use crate::derived::facts::{FACTS, fact_columns};
 use crate::derived::signals;
 use crate::error::{Error, Result};
-use crate::records;
 use crate::records::sessions::timestamp_from_millis;
 use crate::salvage::verify::DamagedTexts;
-use crate::texts::reader::{TEXT_COLUMNS, TextReader};
+use crate::texts::reader::TextReader;
 use redact::Redactor;
 
 /// What to export. The default exports everything.
@@ -52,9 +56,9 @@ impl Store {
         progress: &dyn Fn(usize, usize),
     ) -> Result<ExportReport> {
         self.read(|connection| {
-            let moment = connection.unchecked_transaction()?;
+            let snapshot = connection.unchecked_transaction()?;
             let mut export = Exporter {
-                connection: &moment,
+                connection: &snapshot,
                 redactor: self.redactor(),
                 filter,
                 out,
@@ -103,37 +107,38 @@ impl Exporter<'_> {
             self.logs(&sessions)?;
         }
         self.facts(&sessions)?;
-        self.own(&sessions)?;
-        self.out.flush().map_err(written)
+        self.calls_and_injections(&sessions)?;
+        self.out.flush().map_err(write_error)
     }
 
     fn write(&mut self, line: &ExportLine) -> Result<()> {
-        let mut text = serde_json::to_vec(line).map_err(|error| written(error.into()))?;
+        let mut text = serde_json::to_vec(line).map_err(|error| write_error(error.into()))?;
         if line.is_signed() {
             signature::append(self.redactor, &mut text);
         }
         text.push(b'\n');
-        self.out.write_all(&text).map_err(written)
+        self.out.write_all(&text).map_err(write_error)
     }
 
     /// Returns the row ids of the selected sessions. They fit into memory.
     fn sessions(&self) -> Result<Vec<(i64, SessionLine)>> {
-        let sql = "SELECT s.id, s.name, s.flavor, s.kind, s.title, s.title_rank, w.key, s.cwd,
-                s.branch, s.model, s.version, s.parent, s.started, s.ended
-             FROM sessions s LEFT JOIN workspaces w ON w.id = s.workspace
+        let columns = session_columns::SQL;
+        let sql = format!(
+            "SELECT {columns} FROM sessions s LEFT JOIN workspaces w ON w.id = s.workspace
              WHERE (?1 IS NULL OR instr(w.key, ?1) OR EXISTS
                 (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?1)))
                AND (?2 IS NULL OR s.name = ?2)
                AND (?3 IS NULL OR coalesce(s.ended, s.started) >= ?3)
-             ORDER BY s.name";
-        let mut statement = self.connection.prepare(sql)?;
+             ORDER BY s.name"
+        );
+        let mut statement = self.connection.prepare(&sql)?;
         let rows = statement.query_map(
             params![
                 self.filter.workspace,
                 self.filter.session.as_ref().map(SessionId::as_str),
                 self.since(),
             ],
-            session,
+            session_line,
         )?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -193,11 +198,9 @@ impl Exporter<'_> {
     }
 
     fn records(&mut self, session: i64) -> Result<()> {
+        let columns = record_columns::SQL;
         let sql = format!(
-            "SELECT r.id, s.name, r.message, r.line, r.ordinal, r.kind, r.trust, r.at, r.tool,
-                r.path, r.call, r.tags, r.metadata, c.cwd, c.branch, c.model, r.detached,
-                {TEXT_COLUMNS}, r.checksum
-             FROM records r JOIN sessions s ON s.id = r.session
+            "SELECT {columns} FROM records r JOIN sessions s ON s.id = r.session
              LEFT JOIN contexts c ON c.id = r.context
              WHERE r.session = ?1
                AND (?2 IS NULL OR coalesce(r.at, s.started) >= ?2)
@@ -207,10 +210,12 @@ impl Exporter<'_> {
         let mut rows = statement.query(params![session, self.since()])?;
         let texts = TextReader::default();
         while let Some(row) = rows.next()? {
-            let id = RecordId::from_bytes(row.get(0)?);
-            match texts.read_verified(self.connection, row, 17, id, row.get(22)?) {
+            let id = RecordId::from_bytes(row.get(record_columns::id)?);
+            let checksum = row.get(record_columns::checksum)?;
+            let first = record_columns::content;
+            match texts.read_verified(self.connection, row, first, id, checksum) {
                 Ok(text) => {
-                    self.write(&ExportLine::Record(record(row, text)?))?;
+                    self.write(&ExportLine::Record(record_line(row, text)?))?;
                     self.exported.records += 1;
                 }
                 Err(Error::ChecksumMismatch(_) | Error::MissingText(_)) => {
@@ -223,37 +228,27 @@ impl Exporter<'_> {
     }
 
     fn usage(&mut self, session: i64) -> Result<()> {
-        let sql = "SELECT u.key, s.name, u.at, u.model, u.input, u.output, u.cache_read,
-                u.cache_write, u.reasoning, u.cost_usd
-             FROM usage u JOIN sessions s ON s.id = u.session
+        let columns = usage_columns::SQL;
+        let sql = format!(
+            "SELECT {columns} FROM usage u JOIN sessions s ON s.id = u.session
              WHERE u.session = ?1 AND (?2 IS NULL OR coalesce(u.at, s.started) >= ?2)
-             ORDER BY u.at, u.key";
-        let mut statement = self.connection.prepare_cached(sql)?;
+             ORDER BY u.at, u.key"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![session, self.since()])?;
         while let Some(row) = rows.next()? {
-            self.write(&ExportLine::Usage(usage(row)?))?;
+            self.write(&ExportLine::Usage(usage_line(row)?))?;
         }
         Ok(())
     }
 
     fn eviction(&mut self, session: i64, of: &SessionLine) -> Result<()> {
-        let sql = "SELECT at, pass, records, prompts, tool_calls, errors, lost, ids, reread
-             FROM evictions WHERE session = ?1";
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let columns = eviction_columns::SQL;
+        let sql = format!("SELECT {columns} FROM evictions WHERE session = ?1");
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query([session])?;
         while let Some(row) = rows.next()? {
-            let line = EvictionLine {
-                session: of.id.clone(),
-                at: timestamp_from_millis(row.get(0)?).unwrap_or_default(),
-                pass: row.get(1)?,
-                records: row.get(2)?,
-                prompts: row.get(3)?,
-                tool_calls: row.get(4)?,
-                errors: row.get(5)?,
-                lost: row.get(6)?,
-                ids: encode_hex(&row.get::<_, Vec<u8>>(7)?),
-                reread: Some(row.get(8)?),
-            };
+            let line = eviction_line(&of.id, row)?;
             self.write(&ExportLine::Eviction(line))?;
         }
         Ok(())
@@ -294,7 +289,7 @@ impl Exporter<'_> {
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let (source, generation) = (row.get(0)?, row.get(1)?);
-            if self.is_whole() || self.is_of(source, sessions)? {
+            if self.is_whole() || self.is_source_of(source, sessions)? {
                 let (flavor, path): (String, String) = (row.get(2)?, row.get(3)?);
                 self.log(&flavor, &path, source, generation)?;
             }
@@ -302,7 +297,7 @@ impl Exporter<'_> {
         Ok(())
     }
 
-    fn is_of(&self, source: i64, sessions: &[(i64, SessionLine)]) -> Result<bool> {
+    fn is_source_of(&self, source: i64, sessions: &[(i64, SessionLine)]) -> Result<bool> {
         let sql = "SELECT session FROM source_sessions WHERE source = ?1";
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query([source])?;
@@ -348,23 +343,22 @@ impl Exporter<'_> {
 
     /// Writes facts: all of them, or those of the selected workspaces.
     fn facts(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
-        let sql = "SELECT f.id, w.key, f.kind, f.text, f.tags, f.trust, f.pinned, f.made, f.seen,
-                f.times, f.superseded
-             FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace ORDER BY f.id";
-        let mut statement = self.connection.prepare(sql)?;
+        let columns = fact_columns::SQL;
+        let sql = format!("SELECT {columns} FROM {FACTS} ORDER BY f.id");
+        let mut statement = self.connection.prepare(&sql)?;
         let mut sources = self.connection.prepare(
             "SELECT x.record, s.name FROM fact_sources x JOIN sessions s ON s.id = x.session
              WHERE x.fact = ?1 ORDER BY x.record",
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let id: Vec<u8> = row.get(0)?;
-            let mut line = fact(row)?;
-            let found = sources.query_map([&id], |row| {
+            let id: Vec<u8> = row.get(fact_columns::id)?;
+            let mut line = fact_line(row)?;
+            let sources = sources.query_map([&id], |row| {
                 Ok((encode_hex(&row.get::<_, Vec<u8>>(0)?), row.get(1)?))
             })?;
-            line.sources = found.collect::<Result<_, _>>()?;
-            if !self.is_whole() && !self.fact_wanted(&line, sessions) {
+            line.sources = sources.collect::<Result<_, _>>()?;
+            if !self.is_whole() && !self.selects_fact(&line, sessions) {
                 continue;
             }
             self.write(&ExportLine::Fact(line))?;
@@ -374,7 +368,7 @@ impl Exporter<'_> {
     }
 
     /// Writes model calls and injections: all of them, or those of the selected sessions.
-    fn own(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
+    fn calls_and_injections(&mut self, sessions: &[(i64, SessionLine)]) -> Result<()> {
         let of = |name: Option<&String>| sessions.iter().any(|(_, line)| Some(&line.id) == name);
         let whole = self.is_whole();
         for call in derived::calls(self.connection)? {
@@ -390,7 +384,7 @@ impl Exporter<'_> {
         Ok(())
     }
 
-    fn fact_wanted(&self, fact: &FactLine, sessions: &[(i64, SessionLine)]) -> bool {
+    fn selects_fact(&self, fact: &FactLine, sessions: &[(i64, SessionLine)]) -> bool {
         let of = |name: &String| sessions.iter().any(|(_, line)| line.id == *name);
         let in_workspace = |key: &String| {
             let here = |line: &SessionLine| line.workspace.as_ref() == Some(key);
@@ -404,84 +398,6 @@ impl Exporter<'_> {
     }
 }
 
-fn written(error: std::io::Error) -> Error {
+fn write_error(error: std::io::Error) -> Error {
     Error::Export(std::sync::Arc::new(error))
-}
-
-fn session(row: &Row<'_>) -> rusqlite::Result<(i64, SessionLine)> {
-    let kind: String = row.get(3)?;
-    let line = SessionLine {
-        id: row.get(1)?,
-        flavor: row.get(2)?,
-        kind: SessionKind::from_name(&kind),
-        title: row.get(4)?,
-        title_rank: row.get(5)?,
-        workspace: row.get(6)?,
-        cwd: row.get(7)?,
-        branch: row.get(8)?,
-        model: row.get(9)?,
-        version: row.get(10)?,
-        parent: row.get(11)?,
-        started: timestamp_from_millis(row.get(12)?),
-        ended: timestamp_from_millis(row.get(13)?),
-    };
-    Ok((row.get(0)?, line))
-}
-
-fn record(row: &Row<'_>, content: String) -> Result<RecordLine> {
-    let json = |text: Option<String>| text.unwrap_or_default();
-    Ok(RecordLine {
-        id: encode_hex(&row.get::<_, Vec<u8>>(0)?),
-        session: row.get(1)?,
-        message: row.get(2)?,
-        line: row.get(3)?,
-        ordinal: row.get(4)?,
-        kind: records::kind_from_number(row.get(5)?),
-        trust: records::trust_from_number(row.get(6)?),
-        at: timestamp_from_millis(row.get(7)?),
-        tool: row.get(8)?,
-        path: row.get(9)?,
-        call: row.get(10)?,
-        tags: serde_json::from_str(&json(row.get(11)?)).unwrap_or_default(),
-        metadata: serde_json::from_str(&json(row.get(12)?)).unwrap_or_default(),
-        cwd: json(row.get(13)?),
-        branch: json(row.get(14)?),
-        model: json(row.get(15)?),
-        detached: row.get(16)?,
-        content,
-    })
-}
-
-fn usage(row: &Row<'_>) -> rusqlite::Result<UsageLine> {
-    Ok(UsageLine {
-        key: encode_hex(&row.get::<_, Vec<u8>>(0)?),
-        session: row.get(1)?,
-        at: timestamp_from_millis(row.get(2)?),
-        model: row.get(3)?,
-        usage: Usage {
-            input: row.get(4)?,
-            output: row.get(5)?,
-            cache_read: row.get(6)?,
-            cache_write: row.get(7)?,
-            reasoning: row.get(8)?,
-        },
-        cost_usd: row.get(9)?,
-    })
-}
-
-fn fact(row: &Row<'_>) -> rusqlite::Result<FactLine> {
-    Ok(FactLine {
-        id: encode_hex(&row.get::<_, Vec<u8>>(0)?),
-        workspace: row.get(1)?,
-        kind: row.get(2)?,
-        text: row.get(3)?,
-        tags: row.get(4)?,
-        trust: records::trust_from_number(row.get(5)?),
-        pinned: row.get(6)?,
-        made: timestamp_from_millis(row.get(7)?).unwrap_or_default(),
-        seen: timestamp_from_millis(row.get(8)?).unwrap_or_default(),
-        times: row.get(9)?,
-        superseded: row.get::<_, Option<Vec<u8>>>(10)?.map(|id| encode_hex(&id)),
-        sources: Vec::new(),
-    })
 }

@@ -94,7 +94,7 @@ impl Store {
             store: self,
             scope: ScopeCheck::new(scope),
             claims,
-            door: self.sanitizer(),
+            sanitizer: self.sanitizer(),
             flavors: HashMap::new(),
             roots: HashMap::new(),
             pending: PendingImport::default(),
@@ -110,7 +110,7 @@ struct Importer<'a> {
     store: &'a Store,
     scope: ScopeCheck<'a>,
     claims: ImportTrust,
-    door: Sanitizer<'a>,
+    sanitizer: Sanitizer<'a>,
     /// The agents of the sessions read so far.
     flavors: HashMap<String, Flavor>,
     /// A folder of each workspace read so far.
@@ -367,14 +367,14 @@ impl Importer<'_> {
     }
 
     fn clean(&mut self, pending: PendingImport) -> ImportBatch {
-        let door = &mut self.door;
-        let mut cleaned = door.clean(pending.incoming);
+        let sanitizer = &mut self.sanitizer;
+        let mut cleaned = sanitizer.clean(pending.incoming);
         self.report.clamped += cleaned.clamped;
         cleaned.restore_ids(&pending.ids);
         for (usage, key) in cleaned.usage.iter_mut().zip(pending.usage_keys) {
             usage.key = key;
         }
-        let clean = |text: &str| door.clean_text(text);
+        let clean = |text: &str| sanitizer.clean_text(text);
         let sources = pending.sources.iter();
         let facts = pending.facts.into_iter();
         ImportBatch {
@@ -397,25 +397,25 @@ impl Importer<'_> {
             digests: pending
                 .digests
                 .into_iter()
-                .map(|line| write::clean_digest(door, line))
+                .map(|line| write::clean_digest(sanitizer, line))
                 .collect(),
             facts: facts
-                .filter_map(|line| write::clean_fact(door, line))
+                .filter_map(|line| write::clean_fact(sanitizer, line))
                 .collect(),
             logs: pending
                 .logs
                 .iter()
-                .filter_map(|line| write::clean_log(door, line))
+                .filter_map(|line| write::clean_log(sanitizer, line))
                 .collect(),
             flavors: cleaned
                 .records
                 .iter()
                 .map(|record| self.flavors.get(record.session.as_str()).copied())
                 .collect(),
-            summaries: all_clean(door, pending.summaries),
-            marks: all_clean(door, pending.marks),
-            calls: all_clean(door, pending.calls),
-            injections: all_clean(door, pending.injections),
+            summaries: all_clean(sanitizer, pending.summaries),
+            marks: all_clean(sanitizer, pending.marks),
+            calls: all_clean(sanitizer, pending.calls),
+            injections: all_clean(sanitizer, pending.injections),
             cleaned,
         }
     }
@@ -436,8 +436,11 @@ impl Importer<'_> {
     }
 }
 
-fn all_clean<T: CleanLine>(door: &Sanitizer<'_>, lines: Vec<T>) -> Vec<T> {
-    lines.into_iter().map(|line| line.clean(door)).collect()
+fn all_clean<T: CleanLine>(sanitizer: &Sanitizer<'_>, lines: Vec<T>) -> Vec<T> {
+    lines
+        .into_iter()
+        .map(|line| line.clean(sanitizer))
+        .collect()
 }
 
 impl PendingImport {

@@ -258,7 +258,7 @@ impl ExportLine {
     }
 
     /// Limits the numbers of a line to what the store can hold and add up. Returns whether one was
-    /// out of range. Usage is limited where all usage is, at the door.
+    /// out of range. Usage is limited where all usage is, in the sanitizer.
     pub(crate) fn clamp(&mut self) -> bool {
         let mut clamp = Clamp::default();
         match self {

@@ -1,14 +1,15 @@
 //! Export and import of a whole store as JSON Lines.
 //!
 //! [`mod@line`] is the format, [`export`](crate::Store::export) writes it in an order that depends
-//! on nothing but what is stored, [`import`](crate::Store::import) reads it through the same door
-//! as every other text. What came out of a store and went into an empty one comes out the same,
-//! given that both have the same key: [`signature`] says whose word a line is.
+//! on nothing but what is stored, and [`import`](crate::Store::import) redacts it like every other
+//! text. An export of a store that imported an export is equal to it, if both stores have the same
+//! key: [`signature`] says which store wrote a line.
 
 mod derived;
 mod export;
 mod import;
 mod line;
+mod rows;
 mod scope;
 mod signature;
 mod write;

@@ -82,8 +82,8 @@ pub(super) struct ImportedFact {
     tags: Option<CleanString>,
 }
 
-pub(super) fn clean_fact(door: &Sanitizer<'_>, line: FactLine) -> Option<ImportedFact> {
-    let clean = |text: &String| door.clean_text(text);
+pub(super) fn clean_fact(sanitizer: &Sanitizer<'_>, line: FactLine) -> Option<ImportedFact> {
+    let clean = |text: &String| sanitizer.clean_text(text);
     Some(ImportedFact {
         id: bytes(&line.id)?,
         workspace: line.workspace.as_ref().map(clean),
@@ -94,8 +94,8 @@ pub(super) fn clean_fact(door: &Sanitizer<'_>, line: FactLine) -> Option<Importe
     })
 }
 
-pub(super) fn clean_digest(door: &Sanitizer<'_>, line: DigestLine) -> ImportedDigest {
-    let clean = |text: &str| door.clean_text(text).as_str().to_owned();
+pub(super) fn clean_digest(sanitizer: &Sanitizer<'_>, line: DigestLine) -> ImportedDigest {
+    let clean = |text: &str| sanitizer.clean_text(text).as_str().to_owned();
     ImportedDigest {
         session: line.session,
         made: line.made,
@@ -106,11 +106,11 @@ pub(super) fn clean_digest(door: &Sanitizer<'_>, line: DigestLine) -> ImportedDi
     }
 }
 
-pub(super) fn clean_log(door: &mut Sanitizer<'_>, line: &LogLine) -> Option<ImportedLogPiece> {
-    let text = door.clean_log(&line.text);
+pub(super) fn clean_log(sanitizer: &mut Sanitizer<'_>, line: &LogLine) -> Option<ImportedLogPiece> {
+    let text = sanitizer.clean_log(&line.text);
     Some(ImportedLogPiece {
         flavor: Flavor::from_name(&line.flavor)?,
-        path: door.clean_text(&line.path),
+        path: sanitizer.clean_text(&line.path),
         earlier: line.earlier,
         piece: LogPiece::new(line.offset, line.size, &text)?,
     })

@@ -33,7 +33,7 @@ const IDENTIFIER_PARTS: u64 = 40;
 /// is the latest. Returns how many bytes of text the records have.
 pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u64) -> usize {
     let mut bytes = 0;
-    let mut door = store.sanitizer();
+    let mut sanitizer = store.sanitizer();
     let sessions = records / SESSION_RECORDS;
     for session in 0..sessions {
         let id = SessionId::of(Flavor::Claude, &format!("session-{session}"));
@@ -61,7 +61,7 @@ pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u
             },
             cost_usd: None,
         });
-        let cleaned = door.clean(IncomingEntries {
+        let cleaned = sanitizer.clean(IncomingEntries {
             records: texts,
             sessions: vec![(patch, Some(workspace(session)))],
             usage: usage.collect(),
@@ -74,7 +74,7 @@ pub fn fill_like_logs(store: &Store, random: &mut Random, records: u64, facts: u
             issues: ParseIssues::default(),
             log: None,
         };
-        let batch = Batch::new(&mut door, cleaned, from);
+        let batch = Batch::new(&mut sanitizer, cleaned, from);
         let _ticket = store.append(batch);
     }
     store.flush().unwrap();

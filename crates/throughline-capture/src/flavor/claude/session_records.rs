@@ -110,8 +110,8 @@ impl ClaudeLogReader {
                 self.state.queue.pop(&mut self.pins);
             }
             "remove" => {
-                let taken = self.state.queue.pop(&mut self.pins);
-                if let Some(text) = taken.filter(|_| !self.state.attachments) {
+                let queued = self.state.queue.pop(&mut self.pins);
+                if let Some(text) = queued.filter(|_| !self.state.attachments) {
                     self.emit_queued_prompt(text, record, line, out);
                 }
             }

@@ -95,13 +95,13 @@ impl SessionTracker {
         let Some(text) = prompt_title(text) else {
             return;
         };
-        let told = &mut self.tracked(session).titles[usize::from(rank.number())];
+        let known_print = &mut self.tracked(session).titles[usize::from(rank.number())];
         let print = fingerprint(&text);
         // Only the first prompt becomes a title.
-        if *told == print || (rank == TitleRank::FirstPrompt && *told != 0) {
+        if *known_print == print || (rank == TitleRank::FirstPrompt && *known_print != 0) {
             return;
         }
-        *told = print;
+        *known_print = print;
         let mut patch = SessionPatch::new(session.clone(), Flavor::Claude);
         patch.title = Some(Title { text, rank });
         out.push(LogEntry::Session(patch));
@@ -147,9 +147,9 @@ impl SessionTracker {
     }
 }
 
-fn update_if_changed(known: &mut Option<String>, said: Option<&str>) -> Option<String> {
-    let said = said.filter(|&said| known.as_deref() != Some(said))?;
-    *known = Some(said.to_owned());
+fn update_if_changed(known: &mut Option<String>, reported: Option<&str>) -> Option<String> {
+    let reported = reported.filter(|&reported| known.as_deref() != Some(reported))?;
+    *known = Some(reported.to_owned());
     known.clone()
 }
 

@@ -45,14 +45,14 @@ pub(crate) fn usage_entry(
     let raw = message.usage?;
     let key = usage_key(record, message)?;
     let usage = parse_usage(&json::parse_or_default(Some(raw)));
-    let said = Some((key, usage));
-    if usage.total() == 0 || last.0 == said {
+    let entry = Some((key, usage));
+    if usage.total() == 0 || last.0 == entry {
         return None;
     }
-    last.0.clone_from(&said);
+    last.0.clone_from(&entry);
     Some(UsageEntry {
         session: session.clone(),
-        key: said?.0,
+        key: entry?.0,
         at: record.timestamp.0,
         model: message.model(),
         usage,

@@ -25,7 +25,7 @@ pub(crate) struct ClineConversation {
     calls: OpenCalls,
     /// Open calls in tags. They have no id; a result belongs to the oldest open call of its tool.
     tagged: Vec<(CallId, String)>,
-    said: HashMap<String, u32>,
+    occurrences: HashMap<String, u32>,
     line: u64,
     titled: bool,
     cwd: Option<String>,
@@ -48,7 +48,7 @@ impl ClineConversation {
             is_delegated,
             calls: OpenCalls::default(),
             tagged: Vec::new(),
-            said: HashMap::new(),
+            occurrences: HashMap::new(),
             line: 0,
             titled: false,
             cwd: None,
@@ -134,7 +134,7 @@ impl ClineConversation {
         let role = message.role.text().unwrap_or_default();
         let parts = [self.session.as_str(), role, &at, &content];
         let gist = IdChain::default().link(&parts).to_string();
-        let before = self.said.entry(gist.clone()).or_default();
+        let before = self.occurrences.entry(gist.clone()).or_default();
         *before += 1;
         if *before == 1 {
             MessageId::new(gist)
@@ -186,8 +186,8 @@ impl ClineConversation {
                 parts.spoken.extend(text.map(Block::Thinking));
             }
             "tool_use" => {
-                let own = std::mem::take(&mut piece.id).into_text();
-                let call = CallId::new(own.unwrap_or_else(|| id.to_string()));
+                let call_id = std::mem::take(&mut piece.id).into_text();
+                let call = CallId::new(call_id.unwrap_or_else(|| id.to_string()));
                 self.add_call(piece.into_tool_use(call, "{}"), parts);
             }
             "tool_result" => {
@@ -412,10 +412,11 @@ fn answer_text(raw: &str) -> (String, bool) {
     } else {
         serde_json::from_str(raw).unwrap_or_default()
     };
-    let told = |answer: &wire::Answer<'_>| answer.result.is_some() || answer.text.0.is_some();
+    let has_content =
+        |answer: &wire::Answer<'_>| answer.result.is_some() || answer.text.0.is_some();
     if !answers
         .iter()
-        .any(|answer| told(answer) || answer.error.text().is_some())
+        .any(|answer| has_content(answer) || answer.error.text().is_some())
     {
         let text = text.as_deref().unwrap_or(raw);
         return (text.to_owned(), false);

@@ -24,14 +24,14 @@ pub(crate) enum MarkupPart {
 /// Splits a model's text into its parts.
 pub(crate) fn split_model_text(text: &str) -> Vec<MarkupPart> {
     let mut parts = Vec::new();
-    let mut said = String::new();
+    let mut text_before = String::new();
     let mut rest = text;
     while let Some(start) = rest.find('<') {
         let (before, tagged) = rest.split_at(start);
-        said.push_str(before);
+        text_before.push_str(before);
         match leading_element(tagged) {
             Some((name, inside, after)) if TOOLS.contains(&name) => {
-                push_text(&mut said, &mut parts);
+                push_text(&mut text_before, &mut parts);
                 let input = Value::Object(arguments(inside)).to_string();
                 parts.push(MarkupPart::Call {
                     tool: name.to_owned(),
@@ -40,23 +40,23 @@ pub(crate) fn split_model_text(text: &str) -> Vec<MarkupPart> {
                 rest = after;
             }
             Some(("thinking", inside, after)) => {
-                push_text(&mut said, &mut parts);
+                push_text(&mut text_before, &mut parts);
                 parts.push(MarkupPart::Thinking(inside.trim().to_owned()));
                 rest = after;
             }
             _ => {
-                said.push('<');
+                text_before.push('<');
                 rest = &tagged[1..];
             }
         }
     }
-    said.push_str(rest);
-    push_text(&mut said, &mut parts);
+    text_before.push_str(rest);
+    push_text(&mut text_before, &mut parts);
     parts
 }
 
-fn push_text(said: &mut String, parts: &mut Vec<MarkupPart>) {
-    let text = std::mem::take(said);
+fn push_text(text_before: &mut String, parts: &mut Vec<MarkupPart>) {
+    let text = std::mem::take(text_before);
     if !text.trim().is_empty() {
         parts.push(MarkupPart::Text(text.trim().to_owned()));
     }

@@ -52,12 +52,12 @@ impl CodexLogReader {
     }
 
     fn new_call(&mut self, item: &Item<'_>, tool: &str, input: &str) -> (MessageId, ToolUse) {
-        let told = item.call_id.get().or(item.id.get());
+        let reported_id = item.call_id.get().or(item.id.get());
         let id = self
             .state
-            .content_id(&["call", told.unwrap_or_default(), tool, input]);
+            .content_id(&["call", reported_id.unwrap_or_default(), tool, input]);
         let call = ToolUse {
-            call: CallId::new(told.unwrap_or(id.as_str())),
+            call: CallId::new(reported_id.unwrap_or(id.as_str())),
             tool: tool.to_owned(),
             input: input.to_owned(),
             path: None,
@@ -82,7 +82,7 @@ impl CodexLogReader {
         let applied = call
             .as_ref()
             .map_or_else(Vec::new, |call| self.take_applied(call));
-        let told = !applied.is_empty();
+        let applied_reported = !applied.is_empty();
         let mut result = ToolResult {
             call,
             exit_code: output.exit_code.or(said_code),
@@ -98,7 +98,9 @@ impl CodexLogReader {
         }
         // A command may apply a patch and fail afterwards; its output then says that the patch was
         // applied.
-        if result.is_error || failing && !told && !result.content.contains(PATCH_APPLIED) {
+        if result.is_error
+            || failing && !applied_reported && !result.content.contains(PATCH_APPLIED)
+        {
             result.changes.clear();
         }
         let refused = output.refused.then(|| {

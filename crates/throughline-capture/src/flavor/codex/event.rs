@@ -63,11 +63,11 @@ impl CodexLogReader {
     fn emit_name(&self, event: &Event<'_>, out: &mut ParseOutput) {
         let session = self.session();
         // A replayed log contains the parent's name too.
-        let own = event
+        let is_own = event
             .thread_id
             .get()
             .is_none_or(|thread| thread == session.native());
-        if let Some(name) = event.thread_name.get().filter(|_| own) {
+        if let Some(name) = event.thread_name.get().filter(|_| is_own) {
             out.push(LogEntry::Session(index::name_patch(session, name)));
         }
     }
@@ -119,7 +119,7 @@ impl CodexLogReader {
         };
         if self
             .state
-            .told
+            .recent_texts
             .is_repeat(text, "raw reasoning", "reasoning")
         {
             return;
@@ -164,7 +164,7 @@ impl CodexLogReader {
             _ => "",
         };
         let other = if by == "error" { "turn" } else { "error" };
-        if text.is_empty() || self.state.told.is_repeat(text, by, other) {
+        if text.is_empty() || self.state.recent_texts.is_repeat(text, by, other) {
             return;
         }
         self.state.response = None;

@@ -25,16 +25,16 @@ struct CodexHistoryLine<'a> {
 
 /// Parses the history and knows which sessions have rollouts.
 pub(crate) struct CodexHistory {
-    told: BTreeSet<String>,
+    sessions_in_logs: BTreeSet<String>,
 }
 
 impl CodexHistory {
     pub(crate) fn new(source: &Source) -> Self {
-        let mut told = BTreeSet::new();
+        let mut sessions_in_logs = BTreeSet::new();
         for_each_rollout(source, &mut |path| {
-            told.insert(session_in_name(path));
+            sessions_in_logs.insert(session_in_name(path));
         });
-        Self { told }
+        Self { sessions_in_logs }
     }
 }
 
@@ -77,7 +77,7 @@ impl HistoryFormat for CodexHistory {
             session: session.to_owned(),
             cwd: None,
             text: typed.text.as_str().to_owned(),
-            is_in_log: self.told.contains(session),
+            is_in_log: self.sessions_in_logs.contains(session),
         }))
     }
 }

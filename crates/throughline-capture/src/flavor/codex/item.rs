@@ -150,7 +150,7 @@ impl CodexLogReader {
             .filter(|text| {
                 !self
                     .state
-                    .told
+                    .recent_texts
                     .is_repeat(text, "reasoning", "raw reasoning")
             })
             .map(|text| Block::Thinking(text.to_owned()))
@@ -174,7 +174,7 @@ impl CodexLogReader {
         } else {
             "item"
         };
-        if text.is_empty() || self.state.told.is_repeat(&text, by, other) {
+        if text.is_empty() || self.state.recent_texts.is_repeat(&text, by, other) {
             return;
         }
         let id = self

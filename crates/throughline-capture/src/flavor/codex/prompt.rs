@@ -49,17 +49,17 @@ pub(crate) enum PartAuthor {
 
 /// Returns the author of each part.
 pub(crate) fn part_authors(passthrough: Option<&RawValue>, parts: &[Part<'_>]) -> Vec<PartAuthor> {
-    let told = json::parse::<Passthrough<'_>>(passthrough);
+    let passthrough = json::parse::<Passthrough<'_>>(passthrough);
     let author = |(at, part): (usize, &Part<'_>)| {
         if is_harness(part.text.as_str()) {
             return PartAuthor::Program;
         }
-        let Some(told) = &told else {
+        let Some(passthrough) = &passthrough else {
             return PartAuthor::Person;
         };
-        let metadata = told.content_item_metadata.get(at);
+        let metadata = passthrough.content_item_metadata.get(at);
         let provenance = metadata.and_then(|part| part.provenance.as_ref()?.kind.get());
-        let kind = told.content_item_kinds.get(at).and_then(Text::get);
+        let kind = passthrough.content_item_kinds.get(at).and_then(Text::get);
         match (provenance, kind) {
             (Some("user"), _) => PartAuthor::Person,
             (Some("harness" | "skills" | "plugins" | "hooks" | "apps"), _) => PartAuthor::Program,
@@ -126,16 +126,16 @@ mod tests {
 
     #[test]
     fn what_is_told_counts() {
-        let told = |kind: &str| {
+        let passthrough_of = |kind: &str| {
             format!(r#"{{"content_item_metadata":[{{"provenance":{{"type":"{kind}"}}}}]}}"#)
         };
         check(
-            &told("harness"),
+            &passthrough_of("harness"),
             "a text of a form we do not know",
             PartAuthor::Program,
         );
-        check(&told("user"), "go", PartAuthor::Person);
-        check(&told("thread"), "go", PartAuthor::Agent);
+        check(&passthrough_of("user"), "go", PartAuthor::Person);
+        check(&passthrough_of("thread"), "go", PartAuthor::Agent);
         let kind = |kind: &str| format!(r#"{{"content_item_kinds":["{kind}"]}}"#);
         check(
             &kind("hooks.additional_context"),

@@ -23,7 +23,7 @@ impl CodexLogReader {
     /// Keeps the event of a message until its item comes.
     pub(super) fn note_spoken_event(&mut self, at: CodexPosition<'_>, text: &str) {
         let before = self.state.clone();
-        if text.is_empty() || self.state.told.is_repeat(text, "speech", "message") {
+        if text.is_empty() || self.state.recent_texts.is_repeat(text, "speech", "message") {
             return;
         }
         self.mark_for_reread(at, &reread_key(text), before);
@@ -40,8 +40,8 @@ impl CodexLogReader {
 
     /// Drops the event that an item has confirmed.
     pub(super) fn match_written_item(&mut self, text: &str) {
-        let told = self.state.told.is_repeat(text, "message", "speech");
-        if told || self.unwritten.iter().any(|spoken| spoken.text == text) {
+        let is_repeat = self.state.recent_texts.is_repeat(text, "message", "speech");
+        if is_repeat || self.unwritten.iter().any(|spoken| spoken.text == text) {
             self.unwritten.retain(|spoken| spoken.text != text);
             self.take_applied(&reread_key(text));
         }

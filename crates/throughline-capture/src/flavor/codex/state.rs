@@ -31,7 +31,8 @@ pub(crate) struct CodexReaderState {
     pub response: Option<MessageId>,
     pub calls: OpenCalls,
     pub signals: CallSignals,
-    pub told: RecentTexts,
+    #[serde(rename = "told")]
+    pub recent_texts: RecentTexts,
     pub totals: Option<TokenTotals>,
     /// The size of the model's context, in tokens.
     pub context: Option<u64>,
@@ -95,8 +96,8 @@ impl RecentTexts {
     /// Says whether `text`, now in a line of kind `by`, repeats one in a line of kind `other`. Each
     /// text accounts for one repetition.
     pub(crate) fn is_repeat(&mut self, text: &str, by: &str, other: &str) -> bool {
-        let told = hash(other, text);
-        if let Some(at) = self.0.iter().position(|&known| known == told) {
+        let text_hash = hash(other, text);
+        if let Some(at) = self.0.iter().position(|&known| known == text_hash) {
             self.0.remove(at);
             return true;
         }

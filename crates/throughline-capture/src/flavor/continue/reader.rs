@@ -91,7 +91,7 @@ struct ContinueSession {
     chain: IdChain,
     calls: OpenCalls,
     /// The calls whose results were in their own item; messages may repeat these results.
-    told: BTreeSet<String>,
+    answered_calls: BTreeSet<String>,
     titled: bool,
     billed: bool,
 }
@@ -106,7 +106,7 @@ impl ContinueSession {
             started: None,
             chain,
             calls: OpenCalls::default(),
-            told: BTreeSet::new(),
+            answered_calls: BTreeSet::new(),
             titled: false,
             billed: false,
         }
@@ -187,13 +187,13 @@ impl ContinueSession {
 
     fn emit_answer(&mut self, number: u64, item: &wire::Item<'_>, out: &mut ParseOutput) {
         let message = &item.message;
-        let mut said = content_blocks(message.content, out);
+        let mut blocks = content_blocks(message.content, out);
         if message.role.as_str() == "thinking" {
-            said = said.into_iter().map(as_thinking).collect();
+            blocks = blocks.into_iter().map(as_thinking).collect();
         }
         let reasoning: wire::Reasoning<'_> = json::parse_or_default(item.reasoning);
         if let Some(text) = reasoning.text.get() {
-            said.insert(0, Block::Thinking(text.to_owned()));
+            blocks.insert(0, Block::Thinking(text.to_owned()));
         }
         let states: Vec<wire::ToolCallState<'_>> = match item.tool_call_states {
             Some(states) => json::parse_or_default(Some(states)),
@@ -210,7 +210,7 @@ impl ContinueSession {
             if known.insert(call.id.as_str()) && call.function.name.get().is_some() {
                 let mut call = tool_use(call);
                 self.calls.open(&mut call);
-                said.push(Block::ToolUse(call));
+                blocks.push(Block::ToolUse(call));
             }
         }
         let logs: Vec<wire::PromptLog<'_>> = json::parse_or_default(item.prompt_logs);
@@ -222,7 +222,7 @@ impl ContinueSession {
                 model: model.clone(),
                 ..ContinueMessage::new(number, message, Role::Assistant, Origin::Model)
             },
-            said,
+            blocks,
             out,
         );
         for state in &states {
@@ -248,7 +248,7 @@ impl ContinueSession {
         }
         let call = state.tool_call_id.get().or(state.tool_call.id.get());
         let call = call.unwrap_or_default();
-        self.told.insert(call.to_owned());
+        self.answered_calls.insert(call.to_owned());
         let texts = state.output.iter().map(|output| output.content.as_str());
         let content = texts.collect::<Vec<_>>().join("\n");
         let mut result = ToolResult {
@@ -282,7 +282,7 @@ impl ContinueSession {
         out: &mut ParseOutput,
     ) {
         let call = message.tool_call_id.as_str();
-        if self.told.contains(call) {
+        if self.answered_calls.contains(call) {
             return;
         }
         let texts = content_blocks(message.content, out).into_iter();
@@ -307,28 +307,28 @@ impl ContinueSession {
     /// Emits a message unless it is empty, and returns its id.
     fn emit_message(
         &mut self,
-        said: ContinueMessage<'_>,
+        parsed: ContinueMessage<'_>,
         blocks: Vec<Block>,
         out: &mut ParseOutput,
     ) -> Option<MessageId> {
         if blocks.is_empty() {
             return None;
         }
-        let id = match said.message.id.get() {
-            Some(id) => MessageId::new(format!("{id}{}", said.part)),
+        let id = match parsed.message.id.get() {
+            Some(id) => MessageId::new(format!("{id}{}", parsed.part)),
             None => {
-                let content = said.message.content.map_or("", RawValue::get);
+                let content = parsed.message.content.map_or("", RawValue::get);
                 self.chain
-                    .link(&[said.message.role.as_str(), said.part, content])
+                    .link(&[parsed.message.role.as_str(), parsed.part, content])
             }
         };
         out.push(LogEntry::Message(Message {
-            at: said.at.or(self.started),
+            at: parsed.at.or(self.started),
             blocks,
-            model: said.model,
+            model: parsed.model,
             cwd: self.cwd.clone(),
-            line: said.number,
-            ..Message::new(id.clone(), self.session.clone(), said.role, said.origin)
+            line: parsed.number,
+            ..Message::new(id.clone(), self.session.clone(), parsed.role, parsed.origin)
         }));
         Some(id)
     }
@@ -341,14 +341,14 @@ impl ContinueSession {
         model: Option<String>,
         out: &mut ParseOutput,
     ) -> bool {
-        let said: wire::Usage = json::parse_or_default(usage);
-        let cache_read = said.prompt_tokens_details.cached_tokens;
-        let cache_write = said.prompt_tokens_details.cache_write_tokens;
+        let reported: wire::Usage = json::parse_or_default(usage);
+        let cache_read = reported.prompt_tokens_details.cached_tokens;
+        let cache_write = reported.prompt_tokens_details.cache_write_tokens;
         let usage = Usage {
-            input: said
+            input: reported
                 .prompt_tokens
                 .saturating_sub(cache_read.saturating_add(cache_write)),
-            output: said.completion_tokens,
+            output: reported.completion_tokens,
             cache_read,
             cache_write,
             reasoning: 0,
@@ -362,7 +362,7 @@ impl ContinueSession {
             at: self.started,
             model,
             usage,
-            cost_usd: said.total_cost,
+            cost_usd: reported.total_cost,
         }));
         true
     }

@@ -126,8 +126,8 @@ impl CopilotReaderState {
             .next()
             .unwrap_or_default()
             .trim_end();
-        let told = rank == TitleRank::FirstPrompt && self.titled;
-        if line.is_empty() || told {
+        let has_title = rank == TitleRank::FirstPrompt && self.titled;
+        if line.is_empty() || has_title {
             return;
         }
         self.titled = true;

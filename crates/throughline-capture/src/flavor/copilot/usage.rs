@@ -27,11 +27,11 @@ impl CopilotReaderState {
             return;
         }
         let model = message.model.clone().or_else(|| self.model.clone());
-        let told = self
+        let output = self
             .outputs
             .entry(model.clone().unwrap_or_default())
             .or_default();
-        *told = told.saturating_add(message.output_tokens);
+        *output = output.saturating_add(message.output_tokens);
         let key = message.api_call_id.as_deref().or(event.id.as_deref());
         let key = key.unwrap_or_default().to_owned();
         let output = Usage {
@@ -51,14 +51,14 @@ impl CopilotReaderState {
         let metrics = shutdown.model_metrics;
         // A message may name no model, or another than the one that is billed.
         let sum = |model: &String| metrics.get(model).map_or(0, |sum| sum.usage.output_tokens);
-        let excess = |(model, told): (&String, &u64)| told.saturating_sub(sum(model));
+        let excess = |(model, output): (&String, &u64)| output.saturating_sub(sum(model));
         let mut elsewhere: u64 = self.outputs.iter().map(excess).fold(0, u64::saturating_add);
         for (model, metrics) in &metrics {
             let mut usage = usage(&metrics.usage);
-            let told = self.outputs.get(model).copied().unwrap_or_default();
-            let untold = usage.output.saturating_sub(told);
-            usage.output = untold.saturating_sub(elsewhere);
-            elsewhere -= untold - usage.output;
+            let reported = self.outputs.get(model).copied().unwrap_or_default();
+            let unreported = usage.output.saturating_sub(reported);
+            usage.output = unreported.saturating_sub(elsewhere);
+            elsewhere -= unreported - usage.output;
             if usage.total() > 0 {
                 let key = format!("{}/{model}", self.session_id(None));
                 self.emit_usage(event, key, Some(model.clone()), usage, out);

@@ -82,11 +82,11 @@ impl CursorConversation {
             Some(2) => (Role::Assistant, Origin::Model),
             _ => return out.count_unknown("bubble/type"),
         };
-        let told = bubble
+        let model_name = bubble
             .model_info
             .0
             .and_then(|model| model.model_name.into_text());
-        let model = told
+        let model = model_name
             .filter(|model| model != "default")
             .or_else(|| self.model.clone());
         let mut blocks = Vec::new();

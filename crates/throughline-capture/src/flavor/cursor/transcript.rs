@@ -119,11 +119,11 @@ impl CursorTranscriptReader {
                 "text" => blocks.extend(piece.text.into_text().map(Block::Text)),
                 "thinking" => blocks.extend(piece.thinking.into_text().map(Block::Thinking)),
                 "tool_use" | "tool_call" => {
-                    let own = std::mem::take(&mut piece.id).into_text().map(CallId::new);
-                    let call = own
+                    let call_id = std::mem::take(&mut piece.id).into_text().map(CallId::new);
+                    let call = call_id
                         .clone()
                         .unwrap_or_else(|| CallId::new(format!("{id}/{index}")));
-                    if own.is_none() {
+                    if call_id.is_none() {
                         self.state.nameless.push_back(call.clone());
                     }
                     let mut call = piece.into_tool_use(call, "{}");
@@ -132,8 +132,8 @@ impl CursorTranscriptReader {
                 }
                 "tool_result" | "tool-result" => {
                     origin = Origin::Tool;
-                    let own = std::mem::take(&mut piece.tool_use_id).into_text();
-                    let call = self.state.nameless.pop_front().or(own.map(CallId::new));
+                    let call_id = std::mem::take(&mut piece.tool_use_id).into_text();
+                    let call = self.state.nameless.pop_front().or(call_id.map(CallId::new));
                     let content = piece
                         .content
                         .map_or_else(String::new, |raw| result_text(raw.get()));

@@ -65,8 +65,8 @@ fn typed_parts(parts: &[GeminiPart]) -> impl Iterator<Item = &GeminiPart> {
 /// Returns a text after the context of a session's start, which precedes the first prompt in the
 /// same text.
 fn after_hook_context(text: &str) -> &str {
-    let said = text.strip_prefix(HOOK_BEGIN);
-    let rest = said.and_then(|said| said.split_once(HOOK_END));
+    let hook_output = text.strip_prefix(HOOK_BEGIN);
+    let rest = hook_output.and_then(|hook_output| hook_output.split_once(HOOK_END));
     match rest.map(|(_, prompt)| prompt.trim_start()) {
         Some(prompt) if !prompt.is_empty() => prompt,
         _ => text,

@@ -49,10 +49,10 @@ impl ToolCall {
         let result = self.result.as_ref();
         // Each of several parallel calls may contain the results of all of them.
         let mut responses = result.into_iter().flat_map(GeminiContent::responses);
-        let own = responses
+        let matching = responses
             .clone()
             .find(|response| response.id.as_ref() == Some(&self.id));
-        if let Some(response) = own.or_else(|| responses.next()) {
+        if let Some(response) = matching.or_else(|| responses.next()) {
             return response.answer();
         }
         let text = result

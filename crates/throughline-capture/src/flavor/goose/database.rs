@@ -222,7 +222,7 @@ fn emit_messages(
             (true, false) => GooseMessageKind::Hidden,
             (false, _) => GooseMessageKind::Spoken,
         };
-        let said = GooseMessage {
+        let parsed = GooseMessage {
             role: &message.role,
             at: message.at,
             content,
@@ -230,9 +230,9 @@ fn emit_messages(
             prompter,
         };
         let known = out.unknown_kinds.clone();
-        let told = talk.read_message(&session, said, out);
+        let converted = talk.read_message(&session, parsed, out);
         if message.row > since {
-            out.entries.extend(told.map(LogEntry::Message));
+            out.entries.extend(converted.map(LogEntry::Message));
         } else {
             // Unknown content was counted when the message was new.
             out.unknown_kinds = known;

@@ -43,14 +43,14 @@ impl LogReader for GooseLegacyReader {
                     } else {
                         GooseMessageKind::Spoken
                     };
-                    let said = GooseMessage {
+                    let parsed = GooseMessage {
                         role,
                         at: entry.created.0,
                         content,
                         part,
                         prompter: Origin::Human,
                     };
-                    let message = self.talk.read_message(&self.session, said, out);
+                    let message = self.talk.read_message(&self.session, parsed, out);
                     out.entries.extend(message.map(LogEntry::Message));
                 }
                 _ if entry.working_dir.text().is_some() => self.emit_session(entry, out),

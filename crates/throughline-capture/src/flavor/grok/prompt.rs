@@ -31,17 +31,17 @@ pub(crate) fn unwrap_prompt(blocks: &mut Vec<Block>, synthetic_reason: Option<&s
     if synthetic_reason.is_some_and(|reason| reason != INTERJECTION) {
         return Origin::Harness;
     }
-    let said: Vec<Block> = blocks
+    let kept_blocks: Vec<Block> = blocks
         .iter()
         .filter_map(|block| match block {
             Block::Text(text) => typed_text(text).map(|words| Block::Text(words.to_owned())),
             other => Some(other.clone()),
         })
         .collect();
-    if said.is_empty() {
+    if kept_blocks.is_empty() {
         return Origin::Harness;
     }
-    *blocks = said;
+    *blocks = kept_blocks;
     Origin::Human
 }
 
@@ -68,10 +68,10 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, reason: Option<&str>, origin: Origin, said: &str) {
+    fn check(text: &str, reason: Option<&str>, origin: Origin, kept: &str) {
         let mut blocks = vec![Block::Text(text.into())];
         assert_eq!(unwrap_prompt(&mut blocks, reason), origin, "{text}");
-        assert_eq!(blocks, [Block::Text(said.into())]);
+        assert_eq!(blocks, [Block::Text(kept.into())]);
     }
 
     #[test]

@@ -152,10 +152,12 @@ impl GrokLogReader {
             None => Vec::new(),
         };
         self.flush(out);
-        let said = turn.agent_result.as_deref();
+        let reason = turn.agent_result.as_deref();
         match turn.stop_reason.as_deref() {
-            Some("refusal") => self.session.emit_error(said.or(Some("refusal")), mark, out),
-            Some("error" | "failed") => self.session.emit_error(said, mark, out),
+            Some("refusal") => self
+                .session
+                .emit_error(reason.or(Some("refusal")), mark, out),
+            Some("error" | "failed") => self.session.emit_error(reason, mark, out),
             _ => {}
         }
         if !usage.is_empty() {

@@ -308,12 +308,12 @@ impl KimiLogReader {
         usage: Option<&RawValue>,
         out: &mut ParseOutput,
     ) {
-        let said: wire::Usage = json::parse_or_default(usage);
+        let reported: wire::Usage = json::parse_or_default(usage);
         let usage = Usage {
-            input: said.input_other,
-            output: said.output,
-            cache_read: said.input_cache_read,
-            cache_write: said.input_cache_creation,
+            input: reported.input_other,
+            output: reported.output,
+            cache_read: reported.input_cache_read,
+            cache_write: reported.input_cache_creation,
             reasoning: 0,
         };
         if usage.total() == 0 {

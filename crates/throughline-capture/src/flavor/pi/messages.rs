@@ -30,8 +30,8 @@ impl PiLogReader {
             // Extensions write these; the second name is from version 2.
             "custom" | "hookMessage" => {
                 let blocks = content_blocks(message.content, out);
-                let said = self.new_message(number, line, Role::User, Origin::Harness, &blocks);
-                push_message(said, blocks, out);
+                let header = self.new_message(number, line, Role::User, Origin::Harness, &blocks);
+                push_message(header, blocks, out);
             }
             "compactionSummary" => {
                 let (summary, tokens) = (message.summary.as_str(), message.tokens_before);
@@ -62,8 +62,8 @@ impl PiLogReader {
         if let Some(Block::Text(text)) = blocks.first() {
             self.emit_first_title(text, out);
         }
-        let said = self.new_message(number, line, Role::User, Origin::Human, &blocks);
-        push_message(said, blocks, out);
+        let header = self.new_message(number, line, Role::User, Origin::Human, &blocks);
+        push_message(header, blocks, out);
     }
 
     fn emit_answer(
@@ -85,10 +85,10 @@ impl PiLogReader {
         {
             blocks.push(Block::Error(error.to_owned()));
         }
-        let mut said = self.new_message(number, line, Role::Assistant, Origin::Model, &blocks);
-        said.model = message.model.to_text();
-        let at = said.at;
-        push_message(said, blocks, out);
+        let mut header = self.new_message(number, line, Role::Assistant, Origin::Model, &blocks);
+        header.model = message.model.to_text();
+        let at = header.at;
+        push_message(header, blocks, out);
         let bill = usage_entry(self.session(), at, message);
         out.entries.extend(bill.map(LogEntry::Usage));
     }
@@ -125,8 +125,8 @@ impl PiLogReader {
         self.state.calls.close(&mut result);
         let mut blocks = vec![Block::ToolResult(result)];
         blocks.extend(images);
-        let said = self.new_message(number, line, Role::User, Origin::Tool, &blocks);
-        push_message(said, blocks, out);
+        let header = self.new_message(number, line, Role::User, Origin::Tool, &blocks);
+        push_message(header, blocks, out);
     }
 
     /// Emits a command that the user ran with `!`, and its output.
@@ -148,8 +148,8 @@ impl PiLogReader {
             Block::Text(format!("!{}", message.command.as_str())),
             Block::ToolResult(result),
         ];
-        let said = self.new_message(number, line, Role::User, Origin::Human, &blocks);
-        push_message(said, blocks, out);
+        let header = self.new_message(number, line, Role::User, Origin::Human, &blocks);
+        push_message(header, blocks, out);
     }
 }
 
@@ -232,12 +232,12 @@ fn usage_entry(
     at: Option<Timestamp>,
     message: &wire::Message<'_>,
 ) -> Option<UsageEntry> {
-    let said: wire::Usage = serde_json::from_str(message.usage?.get()).ok()?;
+    let reported: wire::Usage = serde_json::from_str(message.usage?.get()).ok()?;
     let usage = Usage {
-        input: said.input,
-        output: said.output,
-        cache_read: said.cache_read,
-        cache_write: said.cache_write,
+        input: reported.input,
+        output: reported.output,
+        cache_read: reported.cache_read,
+        cache_write: reported.cache_write,
         reasoning: 0,
     };
     if usage.total() == 0 {
@@ -255,7 +255,7 @@ fn usage_entry(
         at,
         model: message.model.to_text(),
         usage,
-        cost_usd: said.cost.map(|cost| cost.total),
+        cost_usd: reported.cost.map(|cost| cost.total),
     })
 }
 

@@ -113,12 +113,12 @@ impl QwenLogReader {
     }
 
     fn emit_results(&mut self, mark: &RecordContext<'_>, out: &mut ParseOutput) {
-        let told = &mark.record.tool_call_result;
+        let call_result = &mark.record.tool_call_result;
         let mut blocks = Vec::new();
         for response in mark.record.message.parts.responses() {
             let answer = response.answer();
-            let is_own = told.call_id.is_none() || told.call_id == response.id;
-            let status = told.status.as_deref().filter(|_| is_own);
+            let is_own = call_result.call_id.is_none() || call_result.call_id == response.id;
+            let status = call_result.status.as_deref().filter(|_| is_own);
             let mut result = ToolResult {
                 call: response.id.as_deref().map(CallId::new),
                 content: answer.text,
@@ -128,7 +128,7 @@ impl QwenLogReader {
             };
             self.state.calls.close(&mut result);
             result.tool = result.tool.or_else(|| response.name.clone());
-            let shown = told
+            let shown = call_result
                 .result_display
                 .as_ref()
                 .filter(|_| is_own && !result.is_error);

@@ -14,7 +14,8 @@ use crate::calls::OpenCalls;
 #[serde(default)]
 pub(crate) struct QwenReaderState {
     /// The last emitted values of the session.
-    told: ReportedSession,
+    #[serde(rename = "told")]
+    reported: ReportedSession,
     pub titled: bool,
     chain: IdChain,
     pub calls: OpenCalls,
@@ -40,19 +41,19 @@ impl QwenReaderState {
         record: &Record,
         out: &mut ParseOutput,
     ) {
-        let known = &self.told;
+        let known = &self.reported;
         let is_new = known.session != id.as_str();
         let last = |news: &Option<String>, known: &Option<String>| {
             news.clone().or_else(|| known.clone().filter(|_| !is_new))
         };
-        let told = ReportedSession {
+        let reported = ReportedSession {
             session: id.to_string(),
             cwd: last(&record.cwd, &known.cwd),
             branch: last(&record.git_branch, &known.branch),
             version: last(&record.version, &known.version),
             model: last(&record.model, &known.model),
         };
-        if told == *known {
+        if reported == *known {
             return;
         }
         let parent = subagent_of(record).and(record.session_id.as_deref());
@@ -67,13 +68,13 @@ impl QwenReaderState {
                 text,
                 rank: TitleRank::Generated,
             }),
-            cwd: told.cwd.clone(),
-            branch: told.branch.clone(),
-            version: told.version.clone(),
-            model: told.model.clone(),
+            cwd: reported.cwd.clone(),
+            branch: reported.branch.clone(),
+            version: reported.version.clone(),
+            model: reported.model.clone(),
             ..SessionPatch::new(id.clone(), Flavor::Qwen)
         }));
-        self.told = told;
+        self.reported = reported;
     }
 
     pub(crate) fn message_id(&mut self, record: &Record) -> MessageId {

@@ -6,6 +6,7 @@ use memory::{Fact, FactId, FactKind, RecordId, SessionId, Trust};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::Store;
+use crate::columns::columns;
 use crate::error::Result;
 use crate::index::terms;
 use crate::records::sessions::timestamp_from_millis;
@@ -44,8 +45,9 @@ impl Store {
                 (None, Some(serde_json::to_string(keys).unwrap_or_default()))
             }
         };
+        let columns = fact_columns::SQL;
         let sql = format!(
-            "{SELECT} WHERE (?1 IS NULL OR instr(w.key, ?1) OR EXISTS
+            "SELECT {columns} FROM {FACTS} WHERE (?1 IS NULL OR instr(w.key, ?1) OR EXISTS
                  (SELECT 1 FROM roots x WHERE x.workspace = w.id AND instr(x.path, ?1)))
                AND (?2 IS NULL OR f.workspace IS NULL OR w.key IN (SELECT value FROM json_each(?2)))
                AND (?3 IS NULL OR f.kind = ?3) AND (?4 OR f.superseded IS NULL)
@@ -67,8 +69,9 @@ impl Store {
 
     /// Returns the facts whose id begins with `prefix`, in hexadecimal; at most `limit`.
     pub fn facts_by_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<Fact>> {
+        let columns = fact_columns::SQL;
         let sql = format!(
-            "{SELECT} WHERE substr(lower(hex(f.id)), 1, length(?1)) = lower(?1)
+            "SELECT {columns} FROM {FACTS} WHERE substr(lower(hex(f.id)), 1, length(?1)) = lower(?1)
              ORDER BY f.id LIMIT ?2"
         );
         self.read(|connection| {
@@ -159,8 +162,9 @@ impl Store {
             return Ok(Vec::new());
         }
         let keys = serde_json::to_string(workspaces).unwrap_or_default();
+        let columns = fact_columns::SQL;
         let sql = format!(
-            "{SELECT} WHERE f.superseded IS NULL AND (f.workspace IS NULL OR
+            "SELECT {columns} FROM {FACTS} WHERE f.superseded IS NULL AND (f.workspace IS NULL OR
                 w.key IN (SELECT value FROM json_each(?1))) ORDER BY f.pinned DESC, f.seen DESC"
         );
         self.read(|connection| {
@@ -248,39 +252,57 @@ fn stated_by(connection: &Connection, fact: FactId, session: &SessionId) -> Resu
 }
 
 fn one(connection: &Connection, id: FactId) -> Result<Option<Fact>> {
-    let sql = format!("{SELECT} WHERE f.id = ?1");
+    let columns = fact_columns::SQL;
+    let sql = format!("SELECT {columns} FROM {FACTS} WHERE f.id = ?1");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query([id.as_bytes()])?;
     rows.next()?.map(|row| fact(connection, row)).transpose()
 }
 
-const SELECT: &str = "
-    SELECT f.id, w.key, f.kind, f.text, f.tags, f.trust, f.pinned, f.made, f.seen, f.times,
-           f.superseded
-    FROM facts f LEFT JOIN workspaces w ON w.id = f.workspace";
+/// Facts `f` with their workspace `w`.
+pub(crate) const FACTS: &str = "facts f LEFT JOIN workspaces w ON w.id = f.workspace";
+
+columns! {
+    /// The columns of a fact in [`FACTS`].
+    pub(crate) mod fact_columns {
+        id: "f.id",
+        workspace: "w.key",
+        kind: "f.kind",
+        text: "f.text",
+        tags: "f.tags",
+        trust: "f.trust",
+        pinned: "f.pinned",
+        made: "f.made",
+        seen: "f.seen",
+        times: "f.times",
+        superseded: "f.superseded",
+    }
+}
 
 fn fact(connection: &Connection, row: &Row<'_>) -> Result<Fact> {
-    let id = FactId::from_bytes(row.get(0)?);
-    let tags: Option<String> = row.get(4)?;
+    use fact_columns as column;
+    let id = FactId::from_bytes(row.get(column::id)?);
+    let tags: Option<String> = row.get(column::tags)?;
+    let superseded: Option<[u8; 16]> = row.get(column::superseded)?;
     let mut statement = connection
         .prepare_cached("SELECT record FROM fact_sources WHERE fact = ?1 ORDER BY record")?;
     let sources =
         statement.query_map([id.as_bytes()], |row| Ok(RecordId::from_bytes(row.get(0)?)))?;
-    let moment = |at: i64| timestamp_from_millis(Some(at)).unwrap_or(Timestamp::UNIX_EPOCH);
+    let time = |at: i64| timestamp_from_millis(Some(at)).unwrap_or(Timestamp::UNIX_EPOCH);
     Ok(Fact {
         id,
-        workspace: row.get(1)?,
-        kind: kind(&row.get::<_, String>(2)?),
-        text: row.get(3)?,
+        workspace: row.get(column::workspace)?,
+        kind: kind(&row.get::<_, String>(column::kind)?),
+        text: row.get(column::text)?,
         tags: tags
             .and_then(|json| serde_json::from_str(&json).ok())
             .unwrap_or_default(),
-        trust: trust(row.get(5)?),
-        pinned: row.get(6)?,
-        made: moment(row.get(7)?),
-        seen: moment(row.get(8)?),
-        times: row.get(9)?,
-        superseded: row.get::<_, Option<[u8; 16]>>(10)?.map(FactId::from_bytes),
+        trust: trust(row.get(column::trust)?),
+        pinned: row.get(column::pinned)?,
+        made: time(row.get(column::made)?),
+        seen: time(row.get(column::seen)?),
+        times: row.get(column::times)?,
+        superseded: superseded.map(FactId::from_bytes),
         sources: sources.collect::<Result<_, _>>()?,
     })
 }

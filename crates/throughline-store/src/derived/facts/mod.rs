@@ -8,6 +8,7 @@ use memory::words::StemmedText;
 use memory::{FactId, FactKind, RecordId, SessionId, Trust, Workspace};
 use rusqlite::{OptionalExtension, Transaction, params};
 
+pub(crate) use self::lookup::{FACTS, fact_columns};
 pub use self::lookup::{FactFilter, FactScope};
 pub use self::merge::FactOutcome;
 use crate::derived::cards;

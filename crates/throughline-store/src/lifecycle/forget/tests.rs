@@ -182,8 +182,8 @@ impl Test {
             });
             text += &format!("{entry}\n");
         }
-        let mut door = self.store().sanitizer();
-        let cleaned = door.clean(incoming);
+        let mut sanitizer = self.store().sanitizer();
+        let cleaned = sanitizer.clean(incoming);
         let size = text.len() as u64;
         let mut key = [0; 16];
         key.copy_from_slice(&blake3::hash(log.as_bytes()).as_bytes()[..16]);
@@ -209,7 +209,9 @@ impl Test {
                 text,
             }),
         };
-        let ticket = self.store().append(Batch::new(&mut door, cleaned, from));
+        let ticket = self
+            .store()
+            .append(Batch::new(&mut sanitizer, cleaned, from));
         self.store().flush().unwrap();
         ticket.wait().unwrap();
     }

@@ -517,8 +517,8 @@ mod tests {
         incoming
             .sessions
             .push((SessionPatch::new(session, Flavor::Claude), None));
-        let mut door = store.sanitizer();
-        let cleaned = door.clean(incoming);
+        let mut sanitizer = store.sanitizer();
+        let cleaned = sanitizer.clean(incoming);
         let from = BatchOrigin {
             flavor: Flavor::Claude,
             path: Path::new("/logs/a.jsonl"),
@@ -531,7 +531,7 @@ mod tests {
                 text: "{\"t\":\"PLACEHOLDER_OF_FORTY_CHARACTERS_IN_IT_42\"}\n".into(),
             }),
         };
-        let ticket = store.append(Batch::new(&mut door, cleaned, from));
+        let ticket = store.append(Batch::new(&mut sanitizer, cleaned, from));
         store.flush().unwrap();
         ticket.wait().unwrap();
         plant(&store, "PLACEHOLDER_OF_FORTY_CHARACTERS_IN_IT_42", &secret);

@@ -112,8 +112,8 @@ fn write_evicted(old: &Connection, session: u8, pass: &str, gone: bool) {
 /// Reads the log of a session from its start.
 fn reread(store: &Store, session: u8, lines: usize) -> BatchReport {
     let path = PathBuf::from(format!("/logs/s{session}.jsonl"));
-    let mut door = store.sanitizer();
-    let cleaned = door.clean(incoming(session, lines));
+    let mut sanitizer = store.sanitizer();
+    let cleaned = sanitizer.clean(incoming(session, lines));
     let from = BatchOrigin {
         flavor: Flavor::Claude,
         path: &path,
@@ -132,7 +132,7 @@ fn reread(store: &Store, session: u8, lines: usize) -> BatchReport {
             text: format!("the log of s{session}\n"),
         }),
     };
-    let ticket = store.append(Batch::new(&mut door, cleaned, from));
+    let ticket = store.append(Batch::new(&mut sanitizer, cleaned, from));
     store.flush().unwrap();
     ticket.wait().unwrap()
 }
