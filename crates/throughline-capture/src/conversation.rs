@@ -2,7 +2,7 @@
 //!
 //! A compaction needs the messages verbatim, which the store cannot return.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -21,6 +21,31 @@ pub struct LoggedConversation {
     /// The tokens of the last API response of each session, which is the size of its context.
     pub context_tokens: HashMap<SessionId, Tokens>,
     pub signed: SignedThinking,
+}
+
+impl LoggedConversation {
+    /// Appends what a later log adds. An agent that continues a session in a new file may copy the
+    /// old messages into it, so messages that are known already are left out.
+    pub fn append(&mut self, later: Self) {
+        let base = self.messages.iter().map(|message| message.line).max();
+        let base = base.unwrap_or_default();
+        let known: HashSet<_> = self.messages.iter().map(|it| it.id.clone()).collect();
+        let new = later.messages.into_iter();
+        self.messages.extend(
+            new.filter(|message| !known.contains(&message.id))
+                .map(|message| Message {
+                    line: base + message.line,
+                    ..message
+                }),
+        );
+        self.context_tokens.extend(later.context_tokens);
+        self.signed.append(later.signed, base);
+    }
+
+    /// Returns the time of the first message that has one.
+    pub fn started(&self) -> Option<Timestamp> {
+        self.messages.iter().find_map(|message| message.at)
+    }
 }
 
 /// Reads every message of a log in order. Without a flavor, the content of the file decides which

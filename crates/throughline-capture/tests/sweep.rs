@@ -40,6 +40,22 @@ fn sweeping_twice_is_sweeping_once() {
 }
 
 #[test]
+fn a_touched_log_is_unchanged() {
+    let machine = Machine::new();
+    let path = machine.claude_log("a.jsonl");
+    fs::write(&path, prompt("s", "u1", "alpha")).unwrap();
+    machine.sweep_at(LONG_AFTER);
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    fs::File::open(&path).unwrap().set_modified(later).unwrap();
+    let sweep = machine.sweep_at(LONG_AFTER);
+    assert_eq!((sweep.ingested, sweep.skipped_unchanged), (0, 1));
+    // A log that lost its content has changed.
+    fs::write(&path, "").unwrap();
+    let sweep = machine.sweep_at(LONG_AFTER);
+    assert_eq!((sweep.ingested, sweep.no_longer_in_source), (1, 1));
+}
+
+#[test]
 fn one_new_line_reads_one_line() {
     let machine = Machine::new();
     let path = machine.claude_log("a.jsonl");

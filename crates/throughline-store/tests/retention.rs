@@ -388,6 +388,13 @@ fn near_identical_facts_become_one() {
 }
 
 #[test]
+fn empty_tables_do_not_count_against_a_limit() {
+    let world = World::new();
+    let usage = world.store.disk_usage(world.now).unwrap();
+    assert!(usage.raw_bytes < 64 << 10, "{usage:?}");
+}
+
+#[test]
 fn overflow_says_what_was_lost_and_pins_stay() {
     let mut world = World::new();
     world.ingest(1, 3, false);

@@ -101,7 +101,8 @@ pub(crate) fn spawn(home: &Path, config: &Path, port: Option<u16>) -> io::Result
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--home").arg(home);
     if config.exists() {
-        command.arg("--config").arg(config);
+        // The daemon works in the data folder, where a relative path would name another file.
+        command.arg("--config").arg(std::path::absolute(config)?);
     }
     command.args(["serve", "--background"]);
     if let Some(port) = port {

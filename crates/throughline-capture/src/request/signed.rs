@@ -15,6 +15,22 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default)]
 pub struct SignedThinking(pub(super) HashMap<ApiId, Vec<SignedBlock>>);
 
+impl SignedThinking {
+    /// Adds the blocks of a later log, whose lines are counted from `base` on.
+    pub(crate) fn append(&mut self, later: Self, base: u64) {
+        for (response, blocks) in later.0 {
+            // A log that repeats a response repeats its thinking too.
+            self.0.entry(response).or_insert_with(|| {
+                let shift = |block: SignedBlock| SignedBlock {
+                    line: base + block.line,
+                    ..block
+                };
+                blocks.into_iter().map(shift).collect()
+            });
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct SignedBlock {
     /// The line of the log, as in [`memory::Message::line`].

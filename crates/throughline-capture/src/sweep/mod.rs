@@ -139,6 +139,7 @@ pub fn dry_run(
             continue;
         };
         let cursor = cursors.get(&tail::source_key(&source.path));
+        let read_before = outcome.report.read_bytes;
         let read = tail::read_source(adapter, source, cursor, now, &mut |chunk| {
             outcome.add_counts(ChunkCounts::of(source, &chunk));
             let entries = chunk.parsed.entries.into_iter();
@@ -149,7 +150,9 @@ pub fn dry_run(
             outcome.report.records += records.sum::<usize>();
             ControlFlow::Continue(())
         });
-        outcome.add_read_result(&source.path, read.err());
+        let read_bytes = outcome.report.read_bytes - read_before;
+        let was_only_touched = worklist.was_only_touched(index, read_bytes);
+        outcome.add_read_result(&source.path, was_only_touched, read.err());
         (control.progress)(worklist.progress(&outcome.report, index + 1));
     }
     outcome.report.interrupted = control.is_stopped();

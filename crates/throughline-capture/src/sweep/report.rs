@@ -113,8 +113,14 @@ impl SweepOutcome {
     }
 
     /// Counts a source that was read to its end, or reports why it was not.
-    pub(super) fn add_read_result(&mut self, path: &Path, error: Option<io::Error>) {
+    pub(super) fn add_read_result(
+        &mut self,
+        path: &Path,
+        was_only_touched: bool,
+        error: Option<io::Error>,
+    ) {
         match error {
+            None if was_only_touched => self.report.skipped_unchanged += 1,
             None => self.report.ingested += 1,
             Some(error) => self.report.trouble.push(SourceError::new(path, &error)),
         }

@@ -13,6 +13,8 @@ use crate::{Source, tail};
 /// The sources that must be read, and what became of the others.
 pub(super) struct Worklist<'a> {
     pub(super) sources: Vec<&'a Source>,
+    /// The indices of sources that have the size they had when they were last read.
+    same_size: HashSet<usize>,
     cursors: &'a HashMap<[u8; 16], Cursor>,
     /// The keys of all discovered sources that still exist.
     seen_keys: HashSet<[u8; 16]>,
@@ -27,6 +29,7 @@ impl<'a> Worklist<'a> {
     pub(super) fn new(pass: &SweepPass<'a>, cursors: &'a HashMap<[u8; 16], Cursor>) -> Self {
         let mut worklist = Self {
             sources: Vec::new(),
+            same_size: HashSet::new(),
             cursors,
             seen_keys: HashSet::new(),
             discovered: pass.discovery.sources.len(),
@@ -65,7 +68,15 @@ impl<'a> Worklist<'a> {
         }
         let read_before = cursor.map_or(0, |cursor| cursor.offset.min(identity.size));
         self.total_bytes += identity.size - read_before;
+        if cursor.is_some_and(|cursor| cursor.identity.size == identity.size) {
+            self.same_size.insert(self.sources.len());
+        }
         self.sources.push(source);
+    }
+
+    /// Says whether a source of which `read_bytes` were read has changed in nothing but its time.
+    pub(super) fn was_only_touched(&self, index: usize, read_bytes: u64) -> bool {
+        read_bytes == 0 && self.same_size.contains(&index)
     }
 
     pub(super) fn cursor_of(&self, source: &Source) -> Option<&'a Cursor> {

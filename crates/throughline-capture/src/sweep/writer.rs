@@ -20,6 +20,8 @@ pub(super) struct BatchWriter<'a> {
     tickets: VecDeque<(usize, Ticket<BatchReport>)>,
     /// The sources of which the store rejected a batch.
     failed: BTreeSet<usize>,
+    /// The bytes that were read before the current source.
+    read_before: u64,
 }
 
 impl<'a> BatchWriter<'a> {
@@ -35,6 +37,7 @@ impl<'a> BatchWriter<'a> {
             outcome: worklist.initial_outcome(),
             tickets: VecDeque::new(),
             failed: BTreeSet::new(),
+            read_before: 0,
         }
     }
 
@@ -50,7 +53,10 @@ impl<'a> BatchWriter<'a> {
             }
             ReadEvent::SourceDone { source, error } => {
                 let path = &self.worklist.sources[source].path;
-                self.outcome.add_read_result(path, error);
+                let read = self.outcome.report.read_bytes - self.read_before;
+                self.read_before += read;
+                let was_only_touched = self.worklist.was_only_touched(source, read);
+                self.outcome.add_read_result(path, was_only_touched, error);
                 while let Some((index, ticket)) = self.tickets.front()
                     && let Some(written) = ticket.poll()
                 {

@@ -5,10 +5,12 @@
 //! sentences about the task at hand are sorted out ([`moment`]). A fitted classifier
 //! ([`classifier`]) decides about the rest by the form of the sentence ([`features`]): "don't touch
 //! that line" is an instruction, "never commit to main" is a preference. The recognizer prefers to
-//! miss a fact over inventing one.
+//! miss a fact over inventing one. In some other languages the certain forms are known
+//! ([`languages`]).
 
 pub mod classifier;
 mod features;
+mod languages;
 mod leads;
 mod moment;
 mod sentences;
@@ -65,6 +67,12 @@ fn announces_choice(sentence: &str) -> bool {
 }
 
 fn statement(sentence: &str) -> Option<(FactKind, String)> {
+    if languages::is_foreign(sentence) {
+        let (kind, text) = languages::statement(sentence)?;
+        let is_fact =
+            text.split_whitespace().count() <= WORDS_MAX && is_prose(text) && !is_hostile(text);
+        return is_fact.then(|| (kind, text.to_owned()));
+    }
     let lead = split_lead(sentence);
     let text = lead
         .statement

@@ -153,7 +153,7 @@ fn session_activity(store: &Store, session: &Session) -> store::Result<SessionAc
         if says_little || (session.tool_calls == 0 && is_small_talk(&text)) {
             continue;
         }
-        if !text.trim_end().ends_with('?') {
+        if !text.trim_end().ends_with('?') && !recall::utterance::is_bare_question(&text) {
             return Ok(SessionActivity::Working);
         }
         weight = SessionActivity::OnlyQuestions;

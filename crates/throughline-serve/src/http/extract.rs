@@ -13,7 +13,8 @@ use utoipa::ToSchema;
 use super::problem::Problem;
 use crate::requests::RequestError;
 
-/// The query string of a URL. An empty parameter counts as not given.
+/// The query string of a URL. An empty parameter counts as not given, except `dry_run`: whoever
+/// names it must not lose anything because its value is missing.
 #[derive(Debug)]
 pub(super) struct QueryParams<T>(pub T);
 
@@ -22,7 +23,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let query = parts.uri.query().unwrap_or_default().split('&');
-        let given = query.filter(|pair| !pair.is_empty() && !pair.ends_with('='));
+        let given =
+            query.filter(|pair| !pair.is_empty() && (!pair.ends_with('=') || *pair == "dry_run="));
         let given: Vec<_> = given.collect();
         let invalid = |why: String| Problem::new(StatusCode::BAD_REQUEST, why);
         let uri: Uri = format!("/?{}", given.join("&"))
@@ -84,7 +86,7 @@ pub(super) fn parse_limit(
     }
     Err(RequestError::invalid(
         format!("{requested} is not between 1 and {max}"),
-        "request the rest separately",
+        format!("ask for at most {max} at a time"),
     ))
 }
 
@@ -93,6 +95,8 @@ pub(super) fn parse_limit(
 #[serde(untagged)]
 pub(super) enum TimeValue {
     Millis(i64),
+    /// Some languages have no integers, and some clocks return fractions.
+    Fraction(f64),
     Text(String),
 }
 
@@ -100,6 +104,8 @@ impl TimeValue {
     pub(super) fn parse(&self) -> Result<Timestamp, RequestError> {
         match self {
             Self::Millis(millis) => parse_millis(*millis),
+            // A fraction beyond the range of times becomes the end of the range, which is rejected.
+            Self::Fraction(millis) => parse_millis(*millis as i64),
             Self::Text(text) => parse_time(Some(text))?.ok_or_else(|| invalid_time(text)),
         }
     }

@@ -24,10 +24,24 @@ const LISTED_MAX: usize = 1_000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ForgetParams {
-    /// Lists what would be deleted, and deletes nothing
-    dry_run: Option<bool>,
+    /// Lists what would be deleted, and deletes nothing; needs no value
+    #[serde(default, deserialize_with = "parse_flag")]
+    #[param(value_type = Option<bool>)]
+    dry_run: bool,
     /// The `confirm` of the dry run; the page must send it
     confirm: Option<String>,
+}
+
+/// Parses a switch that may come without a value.
+fn parse_flag<'de, D: serde::Deserializer<'de>>(value: D) -> Result<bool, D::Error> {
+    let text = String::deserialize(value)?;
+    match text.as_str() {
+        "" | "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(serde::de::Error::custom(format!(
+            "{text:?} is neither true nor false"
+        ))),
+    }
 }
 
 /// How a deletion was asked for.
@@ -46,7 +60,7 @@ impl ForgetParams {
         page: Option<Extension<PageRequest>>,
     ) -> DeletionRequest {
         DeletionRequest {
-            dry_run: self.dry_run.unwrap_or_default(),
+            dry_run: self.dry_run,
             confirm: self.confirm,
             is_from_page: page.is_some(),
             guard: Arc::clone(&state.guard),
@@ -237,8 +251,10 @@ pub(super) async fn session(
 pub(super) struct ForgetWorkspaceParams {
     /// The workspace's address, its name, or one of its folders
     path: String,
-    /// Lists what would be deleted, and deletes nothing
-    dry_run: Option<bool>,
+    /// Lists what would be deleted, and deletes nothing; needs no value
+    #[serde(default, deserialize_with = "parse_flag")]
+    #[param(value_type = Option<bool>)]
+    dry_run: bool,
     /// The `confirm` of the dry run; the page must send it
     confirm: Option<String>,
 }

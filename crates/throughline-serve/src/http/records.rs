@@ -20,9 +20,13 @@ use crate::requests::find::find_record;
 use crate::requests::submitted::{self, SubmittedRecord};
 use crate::requests::{AccessScope, RequestError, facts};
 
-/// A record to store. `key`, `at` and `folder` are other names of `id`, `ts` and `workspace`.
+/// The most names of ignored fields in an answer, and the most characters of each.
+const IGNORED_FIELDS_MAX: usize = 20;
+const IGNORED_NAME_CHARS_MAX: usize = 100;
+
+/// A record to store. `key`, `at` and `folder` are other names of `id`, `ts` and `workspace`. Other
+/// fields are ignored, and the answer names them.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
 pub(super) struct NewRecord {
     /// Your own id for it, a UUID: a record that is sent again with the same id is stored once
     #[schema(format = "uuid", example = "3f2504e0-4f89-41d3-9a0c-0305e82c3301")]
@@ -53,9 +57,21 @@ pub(super) struct NewRecord {
     at: Option<String>,
     /// The folder that the session works in
     folder: Option<String>,
+    /// A record is worth more than a strict reading of it: programs add fields of their own.
+    #[serde(flatten)]
+    #[schema(ignore)]
+    others: Map<String, Value>,
 }
 
 impl NewRecord {
+    /// Returns the names of fields that no record has.
+    fn ignored_fields(&self) -> Vec<String> {
+        let names = self.others.keys().take(IGNORED_FIELDS_MAX);
+        names
+            .map(|name| name.chars().take(IGNORED_NAME_CHARS_MAX).collect())
+            .collect()
+    }
+
     fn into_submitted(self) -> Result<SubmittedRecord, RequestError> {
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         if self.id.is_some() && self.key.is_some() {
@@ -97,6 +113,9 @@ pub(super) struct RecordStored {
     id: String,
     /// The record was stored before, or was forgotten and stays so
     known: bool,
+    /// Fields of the request that a record does not have
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ignored: Vec<String>,
 }
 
 /// Store a record. The response is sent once the record is on disk.
@@ -107,6 +126,7 @@ pub(super) async fn give(
     JsonBody(body): JsonBody<NewRecord>,
 ) -> Result<(StatusCode, Json<RecordStored>), Problem> {
     let stored = state.run_blocking(move |context| {
+        let ignored = body.ignored_fields();
         let submitted = body.into_submitted()?;
         let key = submitted.key.clone();
         let (store, settings) = (&context.store, &context.settings);
@@ -116,6 +136,7 @@ pub(super) async fn give(
                 .and_then(|key| parse_uuid(&key))
                 .unwrap_or_else(|| stored.id.to_string()),
             known: stored.known,
+            ignored,
         }))
     });
     let answer = stored

@@ -18,7 +18,8 @@ const DECISIONS_MAX: usize = 12;
 pub(super) fn list_prompts() -> Vec<Prompt> {
     vec![
         Prompt::new(
-            "resume",
+            // Agents have a command `resume` of their own, and Gemini CLI complains about a second.
+            "resume-session",
             Some("Continue where a session of this workspace stopped"),
             Some(vec![
                 PromptArgument::new("session")
@@ -48,7 +49,7 @@ pub(super) fn render_prompt(
 ) -> Result<String, RequestError> {
     let argument = |name: &str| arguments.get(name).and_then(|value| value.as_str());
     match name {
-        "resume" => render_resume(context, argument("session")),
+        "resume-session" => render_resume(context, argument("session")),
         "what-did-we-decide" => render_decisions(context, argument("topic")),
         _ => Err(RequestError::not_found(
             format!("unknown prompt {name:?}"),

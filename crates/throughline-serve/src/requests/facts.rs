@@ -124,10 +124,16 @@ pub fn select_item(
             ..Selection::default()
         }),
         Err(RequestError::Store(error)) => Err(error.into()),
-        Err(_) => Ok(Selection {
-            facts: vec![*find_fact(store, scope, id)?.id.as_bytes()],
-            ..Selection::default()
-        }),
+        Err(_) => match find_fact(store, scope, id) {
+            Err(RequestError::NotFound { .. }) => Err(RequestError::not_found(
+                format!("no record or fact has the id {id}"),
+                "search returns the ids",
+            )),
+            fact => Ok(Selection {
+                facts: vec![*fact?.id.as_bytes()],
+                ..Selection::default()
+            }),
+        },
     }
 }
 

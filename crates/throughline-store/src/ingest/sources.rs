@@ -122,6 +122,20 @@ impl Store {
         })
     }
 
+    /// Returns the paths of the logs that hold a session, the one that was read first in front.
+    pub fn session_log_paths(&self, session: &SessionId) -> Result<Vec<String>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT f.path FROM source_sessions x JOIN sources f ON f.id = x.source
+                 WHERE x.session = (SELECT id FROM sessions WHERE name = ?1) AND NOT f.gone
+                    AND f.path <> ?2
+                 ORDER BY f.id",
+            )?;
+            let paths = statement.query_map([session.as_str(), HOOK_PAYLOADS], |row| row.get(0))?;
+            Ok(paths.collect::<Result<_, _>>()?)
+        })
+    }
+
     /// Returns the path of a source.
     pub fn source_path(&self, key: [u8; 16]) -> Result<Option<String>> {
         self.read(|connection| {

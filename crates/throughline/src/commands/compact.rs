@@ -131,7 +131,7 @@ fn read_target(app: &App<'_>, args: &CompactArgs) -> anyhow::Result<Conversation
         let log = session_log(&store, &everything, &args.target, template, now);
         return log.map_err(request_error);
     }
-    let log = file_log(file, None, None, template, now);
+    let log = file_log(file, template, now);
     let is_request = |body: &Value| body.is_array() || body.get("messages").is_some();
     let body = || serde_json::from_slice(&std::fs::read(file).ok()?).ok();
     match log {

@@ -107,7 +107,10 @@ pub(crate) fn run(app: &App<'_>, args: &IngestArgs) -> anyhow::Result<Exit> {
     Ok(match &ingested.sweep {
         sweep if sweep.interrupted => Exit::Interrupted,
         sweep if sweep.failed > 0 => Exit::Failed,
-        _ => Exit::Done,
+        _ => ingested
+            .stages
+            .as_ref()
+            .map_or(Exit::Done, |stages| stages.retention.exit(false)),
     })
 }
 

@@ -21,7 +21,7 @@ use crate::output::{self, Exit, say, time};
 /// `delete_after_days` if that is set, it removes the text of sessions but keeps their digests;
 /// below the soft cap nothing is removed. Then it runs the maintenance that is due: compressing old
 /// sessions, merging duplicate facts, deleting unused rows. `throughline ingest` also does the
-/// first two.
+/// first two. The exit status is 2 if text was removed that had no digest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RetainArgs {
     /// Show what would be removed, without removing it
@@ -65,12 +65,7 @@ pub(crate) fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Exit> {
         kept.print();
         print_maintenance(&house, given_back);
     }
-    let interrupted = stop.load(Ordering::Relaxed);
-    Ok(if interrupted {
-        Exit::Interrupted
-    } else {
-        Exit::Done
-    })
+    Ok(kept.exit(stop.load(Ordering::Relaxed)))
 }
 
 #[derive(Serialize)]
@@ -100,6 +95,15 @@ pub(crate) fn digest_and_evict(
 }
 
 impl RetainOutcome {
+    /// Returns the status of the command. A script must notice that text was lost.
+    pub(crate) fn exit(&self, is_interrupted: bool) -> Exit {
+        match (is_interrupted, self.retained.data_loss.is_empty()) {
+            (true, _) => Exit::Interrupted,
+            (false, false) => Exit::Failed,
+            (false, true) => Exit::Done,
+        }
+    }
+
     /// Returns whether anything was done or failed.
     pub(crate) fn has_changes(&self) -> bool {
         let evicted = self.retained.evicted.values().any(|sessions| *sessions > 0);
@@ -344,4 +348,23 @@ fn print_plan(
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use memory::SessionId;
+
+    use super::*;
+
+    #[test]
+    fn lost_text_is_a_failure() {
+        let mut outcome = RetainOutcome {
+            digested: DigestReport::default(),
+            retained: RetentionReport::default(),
+        };
+        assert_eq!(outcome.exit(false), Exit::Done);
+        outcome.retained.data_loss.push(SessionId::new("claude:1"));
+        assert_eq!(outcome.exit(false), Exit::Failed);
+        assert_eq!(outcome.exit(true), Exit::Interrupted);
+    }
 }

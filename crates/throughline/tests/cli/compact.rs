@@ -199,6 +199,40 @@ fn a_session_is_compacted_from_its_log_and_never_from_memory() {
     ");
 }
 
+/// Claude Code continues a session in a new file when it is resumed in another folder, and some
+/// versions copy the earlier messages into it.
+#[test]
+fn a_session_in_several_files_is_compacted_as_one() {
+    let env = machine();
+    let name = "4c5420d7-85c7-46b9-b34d-eaf1c42847fd.jsonl";
+    let text = std::fs::read_to_string(log()).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let middle = lines.len() / 2;
+    let write = |folder: &str, lines: &[&str]| {
+        let folder = env.home().join("projects").join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(name), lines.concat()).unwrap();
+    };
+    // The later file is found first.
+    write("-a-later", &lines[middle - 5..]);
+    write("-b-earlier", &lines[..middle]);
+    let root = env.home().join("projects").display().to_string();
+    env.run(&["ingest", "--root", &root]);
+    let whole = json(&env.run(&["compact", &log(), "--json"]));
+    let parts = json(&env.run(&["compact", "4c5420d7", "--json"]));
+    assert_eq!(
+        parts["figures"]["messages_before"],
+        whole["figures"]["messages_before"]
+    );
+    assert_eq!(parts["kept"], whole["kept"]);
+    std::fs::remove_file(env.home().join("projects/-a-later").join(name)).unwrap();
+    let rest = json(&env.run(&["compact", "4c5420d7", "--json"]));
+    assert!(
+        rest["figures"]["messages_before"].as_u64() > Some(0),
+        "{rest}"
+    );
+}
+
 pub const TOLD: &str = "# Title\nThe inventory\n# Current state\nIt is sorted by name now.\n\
     # Task\nSort it.\n# Files and functions\n# Commands and workflow\n# Errors and corrections\n\
     # System documentation\n# Learnings\n# Key results\n# Worklog\n";

@@ -424,7 +424,7 @@ fn prompts_bring_the_last_session_and_the_decisions() {
         let text = answer["result"]["messages"][0]["content"]["text"].as_str();
         text.unwrap_or_else(|| panic!("{answer}")).to_owned()
     };
-    let resumed = agent.ask("prompts/get", json!({ "name": "resume" }));
+    let resumed = agent.ask("prompts/get", json!({ "name": "resume-session" }));
     assert!(text(&resumed).contains("<throughline-memory"), "{resumed}");
     agent.call(
         "memory_remember",

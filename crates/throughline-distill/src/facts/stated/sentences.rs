@@ -33,13 +33,16 @@ pub(super) fn sentences(prompt: &str) -> Vec<String> {
 fn split_sentences(line: &str) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut start = 0;
-    let bytes = line.as_bytes();
-    for (at, byte) in bytes.iter().enumerate() {
-        let ends = matches!(byte, b'.' | b'!' | b'?' | b';')
-            && bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
+    for (at, sign) in line.char_indices() {
+        let end = at + sign.len_utf8();
+        let ends = match sign {
+            '.' | '!' | '?' | ';' => line[end..].chars().next().is_none_or(char::is_whitespace),
+            '。' | '！' | '？' | '；' => true,
+            _ => false,
+        };
         if ends {
-            sentences.push(line[start..=at].trim().to_owned());
-            start = at + 1;
+            sentences.push(line[start..end].trim().to_owned());
+            start = end;
         }
     }
     sentences.push(line[start..].trim().to_owned());

@@ -7,7 +7,7 @@ const RECALL_MIN: f64 = 0.80;
 
 /// The share of found sentences that are facts, the share of facts that are found, and the
 /// sentences that were judged wrongly.
-fn measure(set: &str) -> (f64, f64, String) {
+pub(super) fn measure(set: &str) -> (f64, f64, String) {
     let mut wrong = String::new();
     let (mut found, mut missed, mut invented) = (0, 0, 0);
     for line in set.lines().filter(|line| !line.starts_with('#')) {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use capture::conversation::{LoggedConversation, main_session, read_conversation};
 use capture::request::{ApiRequest, RequestFormat};
 use jiff::Timestamp;
 use memory::{Flavor, Message, SessionId, Tokens};
@@ -42,7 +43,7 @@ pub struct RequestTemplate {
     pub fields: Map<String, Value>,
 }
 
-/// Reads the log of a session.
+/// Reads the log of a session, or its logs if it was continued in another file.
 pub fn session_log(
     store: &Store,
     scope: &AccessScope,
@@ -51,8 +52,25 @@ pub fn session_log(
     now: Timestamp,
 ) -> Result<ConversationLog, RequestError> {
     let session = find_session(store, scope, session)?;
-    let path = session.source.as_ref().map(PathBuf::from);
-    let Some(path) = path.filter(|path| path.is_file()) else {
+    let mut logs = Vec::new();
+    for path in store.session_log_paths(&session.id)? {
+        let path = PathBuf::from(path);
+        if path.is_file() {
+            let conversation = read_log(&path, Some(session.flavor), now)?;
+            logs.push((conversation.started(), path, conversation));
+        }
+    }
+    // A log without times cannot be put in order and stays where it was first seen.
+    logs.sort_by_key(|(started, ..)| started.unwrap_or(Timestamp::MIN));
+    let latest = logs.last().map(|(_, path, _)| path.clone());
+    let conversation = logs
+        .into_iter()
+        .map(|(.., conversation)| conversation)
+        .reduce(|mut earlier, later| {
+            earlier.append(later);
+            earlier
+        });
+    let Some((path, conversation)) = latest.zip(conversation) else {
         return Err(RequestError::not_found(
             format!(
                 "the log of {} no longer exists, so there is nothing to compact",
@@ -61,40 +79,59 @@ pub fn session_log(
             "`throughline export --raw` writes the archived copy, with secrets redacted",
         ));
     };
-    file_log(&path, Some(session.flavor), Some(session.id), template, now)
+    Ok(conversation_log(
+        &path,
+        conversation,
+        Some(session.id),
+        template,
+    ))
 }
 
 /// Reads a log without the subagents that may be interleaved with their session.
 pub fn file_log(
     path: &Path,
-    flavor: Option<Flavor>,
-    session: Option<SessionId>,
     template: RequestTemplate,
     now: Timestamp,
 ) -> Result<ConversationLog, RequestError> {
+    let conversation = read_log(path, None, now)?;
+    Ok(conversation_log(path, conversation, None, template))
+}
+
+fn read_log(
+    path: &Path,
+    flavor: Option<Flavor>,
+    now: Timestamp,
+) -> Result<LoggedConversation, RequestError> {
     let file = path.display();
     let hint = "`throughline doctor` lists the agents";
-    let conversation = capture::conversation::read_conversation(path, flavor, now)
+    let conversation = read_conversation(path, flavor, now)
         .map_err(|error| RequestError::invalid(format!("cannot read {file}: {error}"), hint))?;
-    let Some(conversation) = conversation else {
-        let why = format!("{file} is not the log of a known agent");
-        return Err(RequestError::invalid(why, hint));
-    };
+    conversation.ok_or_else(|| {
+        RequestError::invalid(format!("{file} is not the log of a known agent"), hint)
+    })
+}
+
+fn conversation_log(
+    path: &Path,
+    conversation: LoggedConversation,
+    session: Option<SessionId>,
+    template: RequestTemplate,
+) -> ConversationLog {
     let mut messages = conversation.messages;
-    let session = session.or_else(|| capture::conversation::main_session(&messages));
+    let session = session.or_else(|| main_session(&messages));
     messages.retain(|message| Some(&message.session) == session.as_ref());
     let measured = session
         .as_ref()
         .and_then(|session| conversation.context_tokens.get(session));
     let format = template.format.unwrap_or(RequestFormat::Anthropic);
-    Ok(ConversationLog {
+    ConversationLog {
         // The path is quoted in the notes, and the model that reads them may work elsewhere.
         path: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
         measured_tokens: measured.copied().filter(|tokens| *tokens > Tokens(0)),
         request: ApiRequest::for_log(format, template.fields, &messages, conversation.signed),
         session,
         messages,
-    })
+    }
 }
 
 /// Parses a request or a list of messages. The session is the one whose running summary is used.

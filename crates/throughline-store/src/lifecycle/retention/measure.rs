@@ -118,7 +118,10 @@ fn measure_usage(connection: &Connection, now: Timestamp) -> Result<DiskUsage> {
     let held_back = connection
         .prepare_cached("SELECT max(at) FROM chores WHERE name = ?1")?
         .query_row([AGE_HELD_BACK_TASK], |row| row.get(0))?;
-    let used = (pages - free.min(pages)) * page;
+    // Every table and index has a page, even an empty one. No eviction frees it, so it does not
+    // count against a limit.
+    let roots = number("SELECT count(*) FROM sqlite_schema WHERE rootpage > 0")?;
+    let used = pages.saturating_sub(free).saturating_sub(roots) * page;
     Ok(DiskUsage {
         raw_bytes: used.saturating_sub(distilled),
         distilled_bytes: distilled,

@@ -311,6 +311,8 @@ fn a_trivial_session_does_not_take_the_place_of_the_one_that_matters() {
     asking.entries = 40;
     asking.user("What port does the metrics endpoint listen on?");
     asking.agent("On 8123.");
+    asking.user("tell me the port that metrics are served on");
+    asking.agent("They are served on 8123.");
     ingest(&env);
     let text = said(&env, "claude", &start_of_next("claude")).unwrap();
     assert!(text.contains("Move handler_7 into pkg/seven.py."), "{text}");

@@ -122,6 +122,21 @@ fn one_in_the_background_opens_no_port_unless_it_is_asked_for() {
 }
 
 #[test]
+fn a_relative_configuration_is_found_by_a_daemon_in_the_background() {
+    let env = TestEnv::new();
+    fs::write(env.home().join("own.toml"), "[serve]\nport = 7411").unwrap();
+    let started = env
+        .command(&["--config", "own.toml", "serve", "--detach", "--json"])
+        .current_dir(env.home())
+        .output()
+        .unwrap();
+    env.run(&["serve", "--stop"]);
+    let card: Value = serde_json::from_slice(&started.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&started.stderr)));
+    assert!(card["address"].is_string(), "{card}");
+}
+
+#[test]
 fn one_that_does_not_answer_is_not_said_to_run() {
     let env = TestEnv::new();
     let daemon = Daemon::start(&env);

@@ -72,6 +72,44 @@ fn a_record_is_given_found_read_pinned_and_forgotten() {
 }
 
 #[test]
+fn a_record_with_fields_of_its_own_is_stored() {
+    let env = TestEnv::new();
+    let daemon = Daemon::start(&env);
+    let mut given = record("The wombat cache is cleared at noon");
+    given["role"] = json!("user");
+    given["usage"] = json!({ "tokens": 7 });
+    given["ts"] = json!(1_794_733_200_000.75);
+    let kept = daemon.post("/memory/record", &given);
+    assert_eq!(kept["ignored"], json!(["role", "usage"]));
+    let id = kept["id"].as_str().unwrap();
+    let read = daemon.get(&format!("/memory/record/{id}"));
+    assert_eq!(read["ts"], 1_794_733_200_000_i64);
+}
+
+/// Whoever writes `dry_run` without a value must not lose anything.
+#[test]
+fn a_dry_run_needs_no_value() {
+    let env = TestEnv::new();
+    let daemon = Daemon::start(&env);
+    daemon.post("/memory/record", &record("The wombat cache"));
+    for flag in ["dry_run", "dry_run=", "dry_run=true", "dry_run=1"] {
+        for path in [
+            "/workspaces?path=/code/widgets&",
+            "/sessions/claude:given-1?",
+        ] {
+            let planned = daemon.ask("DELETE", &format!("{path}{flag}"), None).json();
+            assert_eq!(planned["dry_run"], true, "{path}{flag}");
+        }
+    }
+    let path = "/sessions/claude:given-1?dry_run=false";
+    let gone = daemon.ask("DELETE", path, None).json();
+    assert_eq!(
+        (&gone["dry_run"], &gone["records"]),
+        (&json!(false), &json!(1))
+    );
+}
+
+#[test]
 fn secrets_and_files_that_hold_them_do_not_get_in() {
     let env = TestEnv::new();
     let daemon = Daemon::start(&env);
@@ -428,6 +466,11 @@ fn problems_say_what_is_wrong_in_one_form() {
     let no_uuid = json!({ "id": "7", "session_id": "s", "type": "prompt", "content": "x" });
     check("POST", "/memory/record", Some(no_uuid), 400, "not a UUID");
     check("GET", "/nothing", None, 404, "openapi.json");
+    let nobody = format!("/memory/record/{}", "0".repeat(32));
+    check("DELETE", &nobody, None, 404, "no record or fact has the id");
+    check("GET", "/memory/search?q=a&k=101", None, 400, "at most 100");
+    let path = "/workspaces?path=/nowhere&dry_run=maybe";
+    check("DELETE", path, None, 400, "neither true nor false");
     let answer = check("PUT", "/memory/record", Some(json!({})), 405, "method");
     assert!(answer.head.contains("allow: post"), "{}", answer.head);
     let words = json!({ "text": "word ".repeat(41) });

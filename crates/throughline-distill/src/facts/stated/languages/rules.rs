@@ -1,0 +1,213 @@
+//! The words and phrases of each language.
+
+use memory::FactKind::{Correction, Decision, Note, Preference};
+
+use super::cjk::PhraseRules;
+use super::european::LanguageRules;
+
+#[rustfmt::skip]
+pub(super) const GERMAN: LanguageRules = LanguageRules {
+    leads: &[
+        ("nein, ", Some(Correction)), ("falsch, ", Some(Correction)), ("merk dir, dass ", Some(Note)),
+        ("merk dir: ", Some(Note)), ("merke dir: ", Some(Note)), ("zur info: ", Some(Note)),
+        ("bitte ", None), ("und ", None), ("also ", None), ("wichtig: ", None), ("ok, ", None),
+        ("übrigens, ", None),
+    ],
+    openings: &[
+        (" ab sofort ", Preference), (" ab jetzt ", Preference), (" von nun an ", Preference),
+        (" von jetzt an ", Preference), (" künftig ", Preference), (" zukünftig ", Preference),
+        (" in zukunft ", Preference), (" wir haben beschlossen ", Decision),
+        (" wir haben entschieden ", Decision), (" entscheidung , ", Decision),
+    ],
+    choices: &[
+        (" wir verwenden ", Note), (" wir benutzen ", Note), (" wir nutzen ", Note),
+        (" verwenden wir ", Note), (" benutzen wir ", Note), (" nutzen wir ", Note),
+        (" ich bevorzuge ", Preference), (" ich möchte keine ", Preference),
+        (" ich will keine ", Preference), (" ich mag keine ", Preference),
+    ],
+    articles: &[
+        "das", "die", "den", "der", "dem", "es", "sie", "ihn", "diese", "dieses", "diesen",
+        "weiteren", "mehr", "noch", "dafür", "dazu",
+    ],
+    pairs: &[
+        (" wir haben uns ", " entschieden ", Decision), (" wir sind ", " umgestiegen ", Decision),
+        (" wir sind ", " gewechselt ", Decision), (" bleibt ", " wir haben entschieden ", Decision),
+    ],
+    always: &["immer", "nie", "niemals", "stets", "grundsätzlich"],
+    imperatives: &[
+        "achte", "antworte", "benenne", "benutz", "benutze", "committe", "dokumentiere", "erstelle",
+        "formatiere", "frag", "frage", "führe", "gib", "halte", "lass", "lasse", "lege", "lösche",
+        "mach", "mache", "nenne", "nimm", "nutze", "prüfe", "pushe", "schreib", "schreibe", "setz",
+        "setze", "speichere", "starte", "teste", "verwende", "überprüfe", "ändere", "halt",
+    ],
+    modals: &["muss", "müssen", "darf", "dürfen", "musst", "sollst"],
+    is_order: |words| {
+        // "Nie direkt auf main pushen": an infinitive at the end, and nobody who does it.
+        let is_infinitive = |word: &&str| word.len() > 4 && (word.ends_with("en") || word.ends_with("ern"));
+        let before_comma = words.split(|word| *word == ",").next().unwrap_or_default();
+        let actors = ["ich", "er", "sie", "es", "das", "wird", "werden", "wurde", "wurden", "kann",
+            "können", "hat", "haben", "ist", "sind", "soll", "sollen", "wir"];
+        before_comma.last().is_some_and(is_infinitive)
+            && !before_comma.iter().any(|word| actors.contains(word))
+    },
+    momentary: &[
+        " heute ", " gestern ", " morgen ", " gerade ", " diesmal ", " dieses mal ", " vorerst ",
+        " erstmal ", " erst mal ", " im moment ", " für den moment ", " momentan ", " zurzeit ",
+        " derzeit ", " immer noch ", " noch immer ", " immer wieder ", " noch nie ", " schon wieder ",
+        " in dieser datei ", " diese datei ", " dieser datei ", " diese funktion ", " in diesem branch ",
+        " diesen branch ", " diese zeile ", " warum ", " wieso ", " verstehe nicht ", " nie gehört ",
+        " nie gesehen ", " button ", " knopf ", " menü ", " dialog ", " fenster ", " überschrift ",
+        " tooltip ", " spalte ", " sichtbar ", " angezeigt ", " leer ", " kaputt ", " schlägt ",
+        " fehlgeschlagen ", " funktioniert ", " variante ", " nochmal ", " noch einmal ",
+        " fehler ",
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const FRENCH: LanguageRules = LanguageRules {
+    leads: &[
+        ("non, ", Some(Correction)), ("faux, ", Some(Correction)), ("retiens que ", Some(Note)),
+        ("note que ", Some(Note)), ("pour info, ", Some(Note)), ("pour info : ", Some(Note)),
+        ("s'il te plaît, ", None), ("et ", None), ("aussi, ", None), ("important : ", None),
+        ("ok, ", None),
+    ],
+    openings: &[
+        (" à partir de maintenant ", Preference), (" désormais ", Preference),
+        (" dorénavant ", Preference), (" à l'avenir ", Preference), (" on a décidé ", Decision),
+        (" nous avons décidé ", Decision), (" on a choisi ", Decision), (" décision ", Decision),
+        (" nous avons choisi ", Decision), (" nous sommes passés ", Decision),
+        (" on est passé ", Decision), (" on est passés ", Decision), (" je ne veux jamais ", Preference),
+    ],
+    choices: &[
+        (" on utilise ", Note), (" nous utilisons ", Note), (" je préfère ", Preference),
+        (" je ne veux pas de ", Preference),
+    ],
+    articles: &[
+        "le", "la", "les", "ce", "cette", "cet", "ces", "ça", "encore", "celui", "celle", "toujours",
+        "que", "aussi",
+    ],
+    pairs: &[],
+    always: &["toujours", "jamais", "systématiquement"],
+    imperatives: &[
+        "ajoute", "ajoutez", "commente", "crée", "demande", "demande-moi", "demandez", "documente",
+        "exécute", "exécutez", "fais", "faites", "formate", "garde", "gardez", "lance", "lancez",
+        "mets", "mettez", "n'ajoute", "n'utilise", "n'utilisez", "nomme", "place", "range", "relis",
+        "respecte", "réponds", "réponds-moi", "suis", "teste", "testez", "travaille", "utilise",
+        "utilisez", "vérifie", "vérifiez", "écris", "écrivez", "ne", "n'écris", "n'oublie",
+    ],
+    modals: &["faut", "doivent", "dois", "devez"],
+    is_order: |words| {
+        matches!(words, ["toujours" | "jamais", verb, ..] if is_french_infinitive(verb))
+    },
+    momentary: &[
+        " aujourd'hui ", " hier ", " demain ", " cette fois ", " pour l'instant ", " pour le moment ",
+        " en ce moment ", " tout à l'heure ", " ce fichier ", " cette fonction ", " cette branche ",
+        " cette ligne ", " cette variable ", " pourquoi ", " bouton ", " menu ", " titre ", " page ",
+        " fenêtre ", " liste ", " visible ", " vide ", " cassé ", " échoue ", " plante ", " erreur ",
+        " marché ", " version ", " variante ", " comprends pas ", " encore ",
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const SPANISH: LanguageRules = LanguageRules {
+    leads: &[
+        ("no, ", Some(Correction)), ("recuerda que ", Some(Note)), ("ten en cuenta que ", Some(Note)),
+        ("para tu información, ", Some(Note)), ("por favor, ", None), ("por favor ", None),
+        ("y ", None), ("también ", None), ("importante: ", None), ("ok, ", None),
+    ],
+    openings: &[
+        (" a partir de ahora ", Preference), (" de ahora en adelante ", Preference),
+        (" en adelante ", Preference), (" hemos decidido ", Decision), (" decidimos ", Decision),
+        (" acordamos ", Decision), (" decisión ", Decision), (" nos pasamos ", Decision),
+        (" nos cambiamos ", Decision), (" hemos migrado ", Decision),
+    ],
+    choices: &[
+        (" usamos ", Note), (" utilizamos ", Note), (" prefiero ", Preference),
+        (" no quiero ", Preference),
+    ],
+    articles: &[
+        "el", "la", "los", "las", "lo", "este", "esta", "esto", "ese", "esa", "eso", "que", "todavía",
+        "aún", "también", "perder", "ver", "más",
+    ],
+    pairs: &[],
+    always: &["siempre", "nunca", "jamás"],
+    imperatives: &[
+        "agrega", "añade", "comprueba", "corre", "crea", "documenta", "ejecuta", "ejecute", "escribe",
+        "escriba", "formatea", "guarda", "haz", "lanza", "mantén", "nombra", "pon", "pregunta",
+        "pregúntame", "prueba", "responde", "respóndeme", "revisa", "sigue", "trabaja", "usa", "use",
+        "utiliza", "utilice",
+    ],
+    modals: &["deben", "debes", "hay", "tienen", "tienes"],
+    is_order: |words| {
+        // "Nunca hagas", "no uses nunca": the subjunctive of the second person ends in -s.
+        let is_subjunctive = |verb: &str| verb.len() > 3 && (verb.ends_with("as") || verb.ends_with("es"));
+        let is_infinitive = |verb: &str| verb.ends_with("ar") || verb.ends_with("er") || verb.ends_with("ir");
+        matches!(words, ["nunca" | "siempre" | "jamás", verb, ..] if is_subjunctive(verb) || is_infinitive(verb))
+            || matches!(words, ["no", verb, "nunca" | "jamás", ..] if is_subjunctive(verb))
+    },
+    momentary: &[
+        " hoy ", " ayer ", " mañana ", " esta vez ", " por ahora ", " ahora mismo ", " por el momento ",
+        " de momento ", " acabo de ", " este archivo ", " esta función ", " esta rama ", " esta línea ",
+        " esa variable ", " esa función ", " por qué ", " botón ", " menú ", " título ", " página ",
+        " ventana ", " lista ", " visible ", " vacía ", " vacío ", " falla ", " fallando ", " error ",
+        " funcionado ", " versión ", " variante ", " entiendo ", " todavía ", " he visto ",
+    ],
+};
+
+fn is_french_infinitive(word: &str) -> bool {
+    word.len() > 3 && (word.ends_with("er") || word.ends_with("ir") || word.ends_with("re"))
+}
+
+#[rustfmt::skip]
+pub(super) const CHINESE: PhraseRules = PhraseRules {
+    leads: &[
+        ("不对，", Some(Correction)), ("不对,", Some(Correction)), ("不是，", Some(Correction)),
+        ("请记住：", Some(Note)), ("请记住", Some(Note)), ("记住：", Some(Note)), ("记住", Some(Note)),
+        ("另外，", None), ("还有，", None),
+    ],
+    phrases: &[
+        ("我们决定", Decision), ("我们已经决定", Decision), ("决定：", Decision), ("决定采用", Decision),
+        ("我们改用", Decision), ("我们已经改用", Decision), ("我们已经迁移到", Decision),
+        ("从现在起", Preference), ("从现在开始", Preference), ("今后", Preference), ("以后请", Preference),
+        ("以后都", Preference), ("以后不要", Preference), ("永远不要", Preference), ("绝不要", Preference),
+        ("绝对不要", Preference), ("千万不要", Preference), ("一律", Preference), ("请始终", Preference),
+        ("请总是", Preference), ("始终使用", Preference), ("总是使用", Preference), ("统一使用", Preference),
+        ("统一用", Preference), ("务必先", Preference), ("禁止在", Preference), ("严禁", Preference),
+        ("必须使用", Preference), ("必须先问", Preference), ("必须经过", Preference),
+        ("本项目使用", Note), ("这个项目使用", Note), ("这个项目用", Note), ("我们使用", Note),
+        ("我们用", Note), ("我们这里用", Note), ("我更喜欢", Preference), ("我偏好", Preference),
+    ],
+    orders: &[
+        (&["每次", "之前", "提交前", "以后"], &["都要", "必须", "务必"]),
+        (&["不要用", "不要使用"], &["要用", "改用", "而是用", "请用"]),
+    ],
+    momentary: &[
+        "吗", "呢", "这次", "今天", "昨天", "明天", "暂时", "刚才", "刚刚", "现在更新", "现在这样",
+        "这个文件", "这个函数", "这一行", "这个按钮", "按钮", "菜单", "标题", "报错", "错误", "失败",
+        "为什么", "怎么", "帮我", "检查一下", "看一下", "看看", "显示", "可见", "方案", "第一个", "第二个",
+        "版本", "用到", "还用",
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const JAPANESE: PhraseRules = PhraseRules {
+    leads: &[
+        ("いいえ、", Some(Correction)), ("違います、", Some(Correction)),
+        ("覚えておいてください：", Some(Note)), ("覚えておいてください。", Some(Note)),
+        ("覚えておいて：", Some(Note)), ("また、", None), ("あと、", None),
+    ],
+    phrases: &[
+        ("ことにしました", Decision), ("ことに決めました", Decision), ("ことになりました", Decision),
+        ("に決定しました", Decision), ("に移行しました", Decision), ("を採用しました", Decision),
+        ("を使っています", Note), ("を使用しています", Note), ("は禁止", Preference),
+    ],
+    orders: &[(
+        &["常に", "必ず", "決して", "絶対に", "今後", "これからは", "毎回", "以後"],
+        &["ください", "こと", "禁止", "べき", "ましょう"],
+    )],
+    momentary: &[
+        "今回", "今日", "昨日", "明日", "さっき", "とりあえず", "一旦", "今は", "もう一度",
+        "このファイル", "この関数", "この行", "この変数", "ボタン", "メニュー", "タイトル", "画面",
+        "表示", "エラー", "失敗", "なぜ", "壊れ", "案", "まだ", "リスト",
+    ],
+};
