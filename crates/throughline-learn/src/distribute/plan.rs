@@ -9,13 +9,16 @@ use memory::tokens;
 use serde::Serialize;
 
 use super::block::{self, find_blocks};
+use super::readers::existing_part;
 use super::registry::{PatternRegistry, PlacementState};
 use super::targets::{RepositoryView, choose_targets};
 use super::{DistributeError, PATTERNS_PER_FILE_MAX, TOKENS_PER_FILE_MAX, io_error};
-use crate::curate::{CatalogEntry, EntryStatus};
+use crate::curate::{CatalogEntry, EntryStatus, GuidanceTrust};
 
 /// A larger file is not an instruction file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+
+const LINK_OUT: &str = "it is a symbolic link out of the repository";
 
 /// What would change in a repository.
 #[derive(Debug, Default)]
@@ -88,6 +91,7 @@ pub fn plan_distribution(
                     entry,
                     flavors: target.flavors,
                     front_matter: target.front_matter,
+                    is_scoped: target.is_scoped,
                 });
         }
     }
@@ -104,13 +108,14 @@ struct WantedBlock<'a> {
     entry: &'a CatalogEntry,
     flavors: Vec<&'static str>,
     front_matter: Option<String>,
+    is_scoped: bool,
 }
 
 impl WantedBlock<'_> {
     /// Returns the text between the marks.
     fn body(&self) -> String {
         let paths = &self.entry.scope.paths;
-        match paths.is_empty() || self.front_matter.is_some() {
+        match paths.is_empty() || self.is_scoped {
             true => format!("- {}", self.entry.guidance),
             false => format!("- In {}: {}", paths.join(", "), self.entry.guidance),
         }
@@ -141,6 +146,7 @@ fn is_distributed(
     };
     entry.status == EntryStatus::Approved
         && entry.distribution_ready
+        && entry.trust == GuidanceTrust::User
         && in_scope
         && !gone.contains(&entry.id)
 }
@@ -278,7 +284,7 @@ fn remove_unwanted(
 /// left of it after its block is gone.
 fn is_front_matter(text: &str, line: &str) -> bool {
     let ours = [
-        "---", "paths: ", "applyTo: ", "description: ", "globs: ", "alwaysApply: ",
+        "---", "name: ", "paths: ", "applyTo: ", "description: ", "globs: ", "alwaysApply: ",
     ];
     text.starts_with("---\n") && ours.iter().any(|start| line.starts_with(start))
 }
@@ -295,9 +301,13 @@ fn read_text(root: &Path, path: &Path) -> Result<FileText, DistributeError> {
         Ok(found) => found.len(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let dangles = full.symlink_metadata().is_ok();
-            return Ok(match dangles {
-                true => FileText::Unusable("it is a symbolic link to a file that does not exist"),
-                false => FileText::Missing,
+            let (folder, _) = existing_part(&full);
+            return Ok(if dangles {
+                FileText::Unusable("it is a symbolic link to a file that does not exist")
+            } else if leads_out(root, &folder) {
+                FileText::Unusable(LINK_OUT)
+            } else {
+                FileText::Missing
             });
         }
         Err(source) => return Err(io_error(&full, source)),
@@ -307,16 +317,17 @@ fn read_text(root: &Path, path: &Path) -> Result<FileText, DistributeError> {
             "it is too large for an instruction file",
         ));
     }
-    let real = (full.canonicalize().ok(), root.canonicalize().ok());
-    if let (Some(full), Some(root)) = &real
-        && !full.starts_with(root)
-    {
-        return Ok(FileText::Unusable(
-            "it is a symbolic link out of the repository",
-        ));
+    if leads_out(root, &full) {
+        return Ok(FileText::Unusable(LINK_OUT));
     }
     match String::from_utf8(fs::read(&full).map_err(|source| io_error(&full, source))?) {
         Ok(text) => Ok(FileText::Text(text)),
         Err(_) => Ok(FileText::Unusable("it is not UTF-8")),
     }
+}
+
+/// Says whether an existing path is outside of the repository after symbolic links.
+fn leads_out(root: &Path, path: &Path) -> bool {
+    let real = (path.canonicalize().ok(), root.canonicalize().ok());
+    matches!(&real, (Some(path), Some(root)) if !path.starts_with(root))
 }
