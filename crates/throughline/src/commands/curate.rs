@@ -5,7 +5,7 @@ mod draft;
 
 use learn::curate::{
     CurateError, Curator, DecisionOrigin, DecisionOutcome, EntryStatus, EvidenceLevel,
-    GuidanceText, ReviewDecision,
+    GuidanceText, GuidanceTrust, ReviewDecision,
 };
 use learn::detect::PatternCandidate;
 use serde_json::{Value, json};
@@ -143,8 +143,8 @@ struct Curation<'a> {
 }
 
 impl Curation<'_> {
-    /// Approves what passes the gate. Thin but real evidence becomes provisional; what resembles an
-    /// existing text is left to the user.
+    /// Approves what passes the gate. Thin but real evidence becomes provisional; drafts of a model,
+    /// and what resembles an existing text, are left to the user.
     fn auto_approve(
         &self,
         args: &CurateArgs,
@@ -156,7 +156,8 @@ impl Curation<'_> {
             let similar = self.curator.similar(candidate, &view.guidance);
             let is_said = similar.iter().any(|one| !one.enforced);
             let is_thin = view.level == EvidenceLevel::TooThin;
-            if is_thin || is_said || self.curator.catalog_of(candidate).is_err() {
+            let is_draft = view.trust == GuidanceTrust::Model;
+            if is_thin || is_said || is_draft || self.curator.catalog_of(candidate).is_err() {
                 left.push(self.proposal(candidate));
                 continue;
             }
