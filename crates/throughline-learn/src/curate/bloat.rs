@@ -1,5 +1,7 @@
 //! Finds text that already says the same.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::similarity::{jaccard, shingles};
@@ -38,6 +40,7 @@ pub fn find_bloat(guidance: &str, texts: &[BloatText]) -> Vec<BloatFinding> {
             let parts = statements(&text.text).into_iter();
             parts.map(move |part| (text, part))
         })
+        .filter(|(_, part)| !names_something_else(guidance, part))
         .filter_map(|(text, part)| {
             let similarity = jaccard(&wanted, &shingles(without_reason(&part)));
             (similarity >= SIMILAR).then(|| BloatFinding {
@@ -52,6 +55,17 @@ pub fn find_bloat(guidance: &str, texts: &[BloatText]) -> Vec<BloatFinding> {
     found.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
     found.dedup_by(|a, b| a.source == b.source && a.similarity == b.similarity);
     found
+}
+
+/// Says whether both texts quote names and none of them is the same. Templates for two rules of a
+/// linter differ only in the name of the rule, and are about different things.
+fn names_something_else(one: &str, other: &str) -> bool {
+    let quoted = |text: &str| -> BTreeSet<String> {
+        let parts = without_reason(text).split('`').skip(1).step_by(2);
+        parts.map(str::to_owned).collect()
+    };
+    let (one, other) = (quoted(one), quoted(other));
+    !one.is_empty() && !other.is_empty() && one.is_disjoint(&other)
 }
 
 /// Returns the list items and paragraphs of a text, and their sentences if there are several. A

@@ -152,6 +152,16 @@ fn what_is_said_already_is_found() {
         &texts,
     );
     assert!(found[0].duplicate);
+    let rule = |name: &str| format!("Write code that passes `{name}` the first time, and check it");
+    let other = [BloatText {
+        source: "pattern 1".to_owned(),
+        text: rule("golangci/dupl"),
+    }];
+    assert_eq!(
+        find_bloat(&rule("golangci/errcheck"), &other),
+        [],
+        "another rule"
+    );
     let wrapped = [BloatText {
         source: "AGENTS.md".to_owned(),
         text: "- Keep it short. Read a file in this session\n  before you edit or overwrite it.\n"

@@ -113,8 +113,8 @@ fn description(entry: &CatalogEntry) -> String {
         paths => format!(" in {}", paths.join(", ")),
     };
     let text = format!(
-        "How to avoid {}{place}, a problem that recurred in {} sessions of this repository. Read it \
-         before work that may run into it.",
+        "How to avoid {}{place}, a problem that recurred in {} sessions of this repository. \
+         Read it before work that may run into it.",
         entry.signal.replace('\n', " "),
         entry.evidence.sessions,
     );

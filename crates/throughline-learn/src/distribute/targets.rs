@@ -2,9 +2,9 @@
 //!
 //! | agent | always read | for certain paths | on demand |
 //! | --- | --- | --- | --- |
-//! | Claude Code | `CLAUDE.md` or `.claude/CLAUDE.md`, with imports | `.claude/rules/` | `.claude/skills/` |
+//! | Claude Code | `CLAUDE.md`, `.claude/CLAUDE.md` | `.claude/rules/` | `.claude/skills/` |
 //! | Codex | `AGENTS.override.md`, else `AGENTS.md` | the same in a folder | `.agents/skills/` |
-//! | Gemini | `GEMINI.md`, or what `context.fileName` names | `GEMINI.md` in a folder | `.gemini/skills/` |
+//! | Gemini | `GEMINI.md`, or `context.fileName` | the same in a folder | `.gemini/skills/` |
 //! | Copilot | `AGENTS.md`, `.github/copilot-instructions.md` | `.github/instructions/` | |
 //! | Grok | `AGENTS.md`, `CLAUDE.md` | `.grok/rules/`, `.claude/rules/`, `.cursor/rules/` | |
 //! | opencode | `AGENTS.md` (else `CLAUDE.md`), `instructions` of `opencode.json` | | |

@@ -119,6 +119,7 @@ struct SimulatedVerdicts {
     withdrawn: f64,
 }
 
+/// Simulates a thousand patterns that multiply the rate of their signal by `factor`.
 fn simulate(seed: u64, factor: f64, drift: DriftModel, baseline: Baseline) -> SimulatedVerdicts {
     let dice = &mut Dice(seed);
     let (mut helped, mut withdrawn) = (0, 0);
@@ -167,10 +168,12 @@ fn simulate(seed: u64, factor: f64, drift: DriftModel, baseline: Baseline) -> Si
         }
     }
     let percent = |n: i32| 100.0 * f64::from(n) / (REPOSITORIES * PATTERNS) as f64;
-    SimulatedVerdicts {
+    let verdicts = SimulatedVerdicts {
         helped: percent(helped),
         withdrawn: percent(withdrawn),
-    }
+    };
+    println!("rate x {factor}, {drift:?}, {baseline:?}: {verdicts:?}");
+    verdicts
 }
 
 #[test]

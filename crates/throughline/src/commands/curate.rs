@@ -143,8 +143,8 @@ struct Curation<'a> {
 }
 
 impl Curation<'_> {
-    /// Approves what passes the gate. Thin but real evidence becomes provisional; drafts of a model,
-    /// and what resembles an existing text, are left to the user.
+    /// Approves what passes the gate. Thin but real evidence becomes provisional; drafts of a
+    /// model, and what resembles an existing text, are left to the user.
     fn auto_approve(
         &self,
         args: &CurateArgs,

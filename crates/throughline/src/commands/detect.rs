@@ -21,6 +21,7 @@ const COLUMNS: &[TableColumn] = &[
     TableColumn::right("SESSIONS"),
     TableColumn::left("AGENTS").shrinks_to(AGENTS_COLUMNS_MIN),
     TableColumn::right("COST"),
+    TableColumn::right("TOKENS").dropped_at(1),
     TableColumn::left("NAME").shrinks_to(NAME_COLUMNS_MIN),
 ];
 /// The list shows this many candidates, and says how many more there are.
@@ -112,8 +113,17 @@ fn row(candidate: &PatternCandidate) -> Vec<String> {
         candidate.sessions.to_string(),
         agent_names(&candidate.flavors),
         format!("{} min", candidate.minutes),
+        short_number(candidate.tokens),
         name,
     ]
+}
+
+fn short_number(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}k", number / 1_000),
+        _ => format!("{}M", number / 1_000_000),
+    }
 }
 
 /// Formats a candidate with the sessions that it occurred in.
@@ -123,28 +133,28 @@ pub(crate) fn format_evidence(app: &App<'_>, candidate: &PatternCandidate) -> St
         false => "",
     };
     let mut page = format!(
-        "{} ({})\n{}{spread}\novercome in {} of {}, on {}\n\n",
+        "{} ({})\n{}{spread}\novercome in {} of {}; days: {}\n\n",
         sanitize(&learning::problem_line(candidate)),
         candidate.id,
         learning::cost_line(candidate),
         candidate.overcome,
         count(candidate.sessions, "session"),
-        count(candidate.days, "day"),
+        candidate.days,
     );
     for one in &candidate.evidence {
         let record = one
             .record
             .map_or_else(|| "-".to_owned(), |record| record.to_string());
         page += &format!(
-            "{}  {}  {}  {}\n  throughline show {record}\n  {}\n",
+            "{}  {}, {}\n  session {}\n  throughline show {record}\n  {}\n",
             time::format_time(one.at, &app.environment.zone),
-            one.session,
             count(one.times, "time"),
             if one.overcome {
                 "overcome"
             } else {
                 "not overcome"
             },
+            one.session,
             truncate(
                 &sanitize(&one.text),
                 app.columns().unwrap_or(160).max(40) - 2

@@ -380,7 +380,8 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         concat!(
-            r"^(?:psql:.*)?(?:ERROR:|error: error returned from database:)\s+(relation|column|syntax error|duplicate key|permission ",
+            r"^(?:psql:.*)?(?:ERROR:|error: error returned from database:)\s+",
+            r"(relation|column|syntax error|duplicate key|permission ",
             r"denied|function|database)",
         ),
         "postgres/$1",
@@ -433,7 +434,7 @@ pub(super) const READERS: &[Reader] = &[
         r#"Unable to locate credentials|NoCredentialsError|ExpiredToken\b"#,
         "aws/no-credentials",
         &[(
-            "Unable to locate credentials. You can configure credentials by running \"aws configure\".",
+            "Unable to locate credentials. You can configure them by running \"aws configure\".",
             "aws/no-credentials",
         )],
     ),
@@ -484,8 +485,8 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         concat!(
-            r#"^ERROR: .*(?:BUILD|\.bzl|MODULE|//).*?: (?P<msg>no such target|no such package|[\w "#,
-            r#"]+ not found)"#,
+            r#"^ERROR: .*(?:BUILD|\.bzl|MODULE|//).*?: (?P<msg>no such target|no such package|"#,
+            r#"[\w ]+ not found)"#,
         ),
         "bazel/$msg",
         &[(

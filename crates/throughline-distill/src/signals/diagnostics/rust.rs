@@ -40,7 +40,10 @@ pub(super) const READERS: &[Reader] = &[
         &[("error[E0308]: mismatched types", "rustc/E0308")],
     ),
     reader(
-        r"(?:note|requested on the command line with).*?`(?:#\[(?:warn|deny|forbid)\(|-[DF] )(?:rustdoc::)?(?P<rule>[a-z][a-z_-]+)(?:\)\])?`",
+        concat!(
+            r"(?:note|requested on the command line with).*?`",
+            r"(?:#\[(?:warn|deny|forbid)\(|-[DF] )(?:rustdoc::)?(?P<rule>[a-z][a-z_-]+)(?:\)\])?`",
+        ),
         "rustc-lint/$rule",
         &[
             (
@@ -127,7 +130,8 @@ pub(super) const READERS: &[Reader] = &[
         concat!(
             r"^error: (?P<msg>no matching package named|failed to select a version|failed ",
             r"to (?:load|parse|read|get) [a-z ]+|no such command|package ID specification|",
-            r"no (?:bin|example|test|bench) target|no default toolchain|toolchain .* is not installed|couldn't load source)",
+            r"no (?:bin|example|test|bench) target|no default toolchain|toolchain .* is not ",
+            r"installed|couldn't load source)",
         ),
         "cargo/$msg",
         &[

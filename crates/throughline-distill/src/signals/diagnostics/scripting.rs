@@ -123,7 +123,10 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r#"undefined (function|variable|module) .*\(expected .* to define|error: undefined (variable)"#,
+        concat!(
+            r"undefined (function|variable|module) .*\(expected .* to define|",
+            r"error: undefined (variable)",
+        ),
         "elixir/undefined-$1$2",
         &[(
             "** (CompileError) lib/a.ex:3: undefined function f/1 (expected A to define such",
