@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use memory::tokens;
+use memory::{Flavor, tokens};
 use serde::Serialize;
 
 use super::block::{self, find_blocks};
@@ -95,8 +95,14 @@ pub fn plan_distribution(
                 });
         }
     }
-    let known = registry.paths(repository.workspace);
-    let files: BTreeSet<PathBuf> = wanted.keys().cloned().chain(known).collect();
+    let known = registry.paths(repository.workspace, repository.only);
+    let mut files: BTreeSet<PathBuf> = known.into_iter().collect();
+    let is_read = |blocks: &[WantedBlock<'_>]| {
+        let only = repository.only.map(Flavor::name);
+        only.is_none_or(|only| blocks.iter().any(|block| block.flavors.contains(&only)))
+    };
+    let read = wanted.iter().filter(|(_, blocks)| is_read(blocks));
+    files.extend(read.map(|(path, _)| path.clone()));
     for path in files {
         let blocks = wanted.remove(&path).unwrap_or_default();
         plan_file(&mut plan, repository.root, &path, blocks)?;

@@ -30,6 +30,8 @@ pub struct RepositoryView<'a> {
     pub domains: &'a [String],
     /// The agents in use.
     pub flavors: &'a [Flavor],
+    /// Only the files that this agent reads are planned.
+    pub only: Option<Flavor>,
 }
 
 /// A file that a pattern goes into.

@@ -37,6 +37,7 @@ fn view<'a>(root: &'a Path, flavors: &'a [Flavor]) -> RepositoryView<'a> {
         workspace: "example.com/app",
         domains: &[],
         flavors,
+        only: None,
     }
 }
 
@@ -285,6 +286,37 @@ fn a_pattern_for_certain_paths_gets_a_rule_file() {
     assert_eq!(plan_it(&[scoped]).changes, []);
     apply_with_git(folder.path(), &plan_it(&[]));
     assert!(!file.exists(), "a rule file without its block is removed");
+}
+
+#[test]
+fn planning_for_one_agent_leaves_the_others_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let catalog = [entry("a1", 9)];
+    let mut registry = PatternRegistry::default();
+    let both = [Flavor::Claude, Flavor::Codex];
+    let mut plan_it = |only: Option<Flavor>, catalog: &[CatalogEntry]| {
+        let view = RepositoryView {
+            only,
+            ..view(folder.path(), &both)
+        };
+        let plan = plan_distribution(&view, catalog, &registry, &BTreeSet::new()).unwrap();
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        registry.note_planned("example.com/app", folder.path(), &plan.placed, now);
+        plan
+    };
+    let paths = |plan: &DistributionPlan| -> Vec<String> {
+        let changes = plan.changes.iter();
+        changes
+            .map(|change| change.path.display().to_string())
+            .collect()
+    };
+    let claude = plan_it(Some(Flavor::Claude), &catalog);
+    assert_eq!(paths(&claude), ["CLAUDE.md"]);
+    apply_with_git(folder.path(), &claude);
+    let codex = plan_it(Some(Flavor::Codex), &catalog);
+    assert_eq!(paths(&codex), ["AGENTS.md"]);
+    apply_with_git(folder.path(), &codex);
+    assert_eq!(paths(&plan_it(Some(Flavor::Codex), &[])), ["AGENTS.md"]);
 }
 
 #[test]

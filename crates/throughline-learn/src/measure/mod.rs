@@ -306,4 +306,6 @@ fn weigh<'g, 'a>(
 }
 
 #[cfg(test)]
+mod session_tests;
+#[cfg(test)]
 mod tests;

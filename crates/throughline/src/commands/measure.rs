@@ -67,10 +67,12 @@ pub(crate) fn format_measurement(one: &Measurement) -> String {
         rate(one.before),
         rate(one.after),
     );
-    page += &format!(
-        "  ratio {:.2}, between {:.2} and {:.2} (95 %, drift included)\n",
-        effect.ratio, effect.ratio_low, effect.ratio_high,
-    );
+    if one.after.sessions > 0 {
+        page += &format!(
+            "  ratio {:.2}, between {:.2} and {:.2} (95 %, drift included)\n",
+            effect.ratio, effect.ratio_low, effect.ratio_high,
+        );
+    }
     page += &power_line(one);
     if let Some(control) = &one.control {
         page += &format!(
@@ -118,6 +120,7 @@ fn rate(count: AffectedCount) -> String {
 fn verdict(one: &Measurement) -> &'static str {
     let contradicted = one.control.is_some_and(|control| control.contradicts);
     match one.effect.state {
+        EffectState::TooEarly if one.after.sessions == 0 => "no session has read it yet",
         EffectState::TooEarly => "too few sessions before or after to compare",
         EffectState::Helps => "fewer sessions are affected, beyond chance and drift",
         EffectState::NoEffect => "as many sessions are affected as before: not worth its tokens",
@@ -142,6 +145,9 @@ fn power_line(one: &Measurement) -> String {
             let chance = 100.0 * chance;
             format!("  a halving would have shown by now ({chance:.0} % chance)\n")
         }
-        _ => "  needs a larger baseline: no number of sessions would show a halving\n".to_owned(),
+        _ => {
+            let before = count(one.before.sessions, "session");
+            format!("  {before} before are too few to see a halving, whatever follows\n")
+        }
     }
 }

@@ -43,6 +43,7 @@ impl TargetRepository {
             workspace: "example.com/app",
             domains: &[],
             flavors,
+            only: None,
         };
         choose_targets(&view, &entry)
     }
