@@ -129,11 +129,11 @@ fn short_number(number: u64) -> String {
 /// Formats a candidate with the sessions that it occurred in.
 pub(crate) fn format_evidence(app: &App<'_>, candidate: &PatternCandidate) -> String {
     let spread = match candidate.cross_flavor {
-        true => " (several agents: cross-flavor)",
+        true => "; several agents (cross-flavor)",
         false => "",
     };
     let mut page = format!(
-        "{} ({})\n{}{spread}\novercome in {} of {}; days: {}\n\n",
+        "{} ({})\n{}\novercome in {} of {}; days: {}{spread}\n\n",
         sanitize(&learning::problem_line(candidate)),
         candidate.id,
         learning::cost_line(candidate),
