@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 use distill::digest::{DigestOptions, digest_pending};
 use learn::curate::{BloatFinding, EvidenceLevel};
 use learn::detect::{PatternCandidate, detect_patterns};
-use memory::{Flavor, Workspace};
+use memory::{Flavor, SignalKind, Workspace};
 use store::Store;
 
 use crate::commands::{App, ingest};
 use crate::output::error_with_hint;
+use crate::output::table::count;
 
 /// Brings the signals of finished sessions up to date, then detects patterns.
 pub(crate) fn detect(
@@ -69,12 +70,49 @@ pub(crate) fn agent_names(flavors: &[Flavor]) -> String {
     names.join(", ")
 }
 
+/// Says what recurs, where, in one line.
+pub(crate) fn problem_line(candidate: &PatternCandidate) -> String {
+    let stale = candidate.stale_in.as_ref();
+    let named = stale.map_or_else(String::new, |file| format!(" (named in {file})"));
+    format!("{}: {}{named}", kind_text(candidate.kind), candidate.name)
+}
+
+/// Says what a problem cost, in how many sessions of which agents.
+pub(crate) fn cost_line(candidate: &PatternCandidate) -> String {
+    format!(
+        "{} in {} of {}; cost {} and {}",
+        count(candidate.times, "time"),
+        count(candidate.sessions, "session"),
+        agent_names(&candidate.flavors),
+        count(candidate.minutes, "minute"),
+        count(candidate.tokens, "token"),
+    )
+}
+
+/// Says in words what kind of problem or success a candidate is.
+pub(crate) const fn kind_text(kind: SignalKind) -> &'static str {
+    match kind {
+        SignalKind::Diag => "reported by a command",
+        SignalKind::Tool => "refused by the agent's tool",
+        SignalKind::Reject => "refused by you",
+        SignalKind::Correction => "corrected by you",
+        SignalKind::Retry => "repeated after it failed",
+        SignalKind::Reread => "read again unchanged",
+        SignalKind::Overhead => "installing or waiting",
+        SignalKind::Fixpair => "problem => repair that worked",
+        SignalKind::Instruction => "stale instruction",
+        SignalKind::Abandon => "abandoned",
+        SignalKind::Cost => "cost of sessions",
+        SignalKind::Mix => "tools in use",
+    }
+}
+
 /// Says in words how far the evidence of a candidate reaches.
 pub(crate) const fn level_text(level: EvidenceLevel) -> &'static str {
     match level {
-        EvidenceLevel::TooThin => "below the gate",
-        EvidenceLevel::Provisional => "real, but thin for the agents' files",
-        EvidenceLevel::DistributionReady => "ready for the agents' files",
+        EvidenceLevel::TooThin => "too little for the catalog",
+        EvidenceLevel::Provisional => "enough for the catalog, too little for the agents' files",
+        EvidenceLevel::DistributionReady => "enough for the agents' files",
     }
 }
 

@@ -42,11 +42,50 @@ pub struct CatalogEntry {
     pub kind: SignalKind,
     pub signal: String,
     pub signal_version: u32,
+    /// A draft of a model is not written into agents' files before the user approves it.
+    #[serde(default, skip_serializing_if = "GuidanceTrust::is_users")]
+    pub trust: GuidanceTrust,
+    /// The model that drafted the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drafted_by: Option<String>,
     #[serde(default)]
     pub scope: EntryScope,
     pub evidence: EntryEvidence,
     #[serde(skip)]
     pub guidance: String,
+}
+
+/// On whose word the text of an entry stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GuidanceTrust {
+    /// The user wrote or approved it, or it is the template that the user's gate lets pass.
+    #[default]
+    User,
+    /// A model drafted it, and nobody approved it yet.
+    Model,
+}
+
+impl GuidanceTrust {
+    fn is_users(&self) -> bool {
+        *self == Self::User
+    }
+}
+
+/// The text for agents, and the model that drafted it, if one did.
+#[derive(Clone, Copy, Debug)]
+pub struct GuidanceText<'a> {
+    pub text: &'a str,
+    pub drafted_by: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for GuidanceText<'a> {
+    fn from(text: &'a str) -> Self {
+        Self {
+            text,
+            drafted_by: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +104,9 @@ pub struct EntryScope {
     pub domains: Vec<String>,
     pub flavors: Vec<Flavor>,
     pub paths: Vec<String>,
+    /// Agents that have skills read the pattern only when they need it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub on_demand: bool,
 }
 
 /// What a pattern was found in.
@@ -110,7 +152,7 @@ impl CatalogEntry {
         candidate: &PatternCandidate,
         status: EntryStatus,
         distribution_ready: bool,
-        guidance: &str,
+        guidance: GuidanceText<'_>,
     ) -> Self {
         Self {
             id: candidate.id.clone(),
@@ -134,7 +176,9 @@ impl CatalogEntry {
                 tokens: candidate.tokens,
                 digest: candidate.evidence_digest(),
             },
-            guidance: guidance.trim().to_owned(),
+            trust: GuidanceTrust::User,
+            drafted_by: guidance.drafted_by.map(str::to_owned),
+            guidance: guidance.text.trim().to_owned(),
         }
     }
 
@@ -222,6 +266,7 @@ impl EntryScope {
             || loses(&self.domains, &other.domains)
             || loses(&self.flavors, &other.flavors)
             || loses(&self.paths, &other.paths)
+            || (self.on_demand && !other.on_demand)
     }
 }
 

@@ -11,13 +11,16 @@ use serde::Serialize;
 use store::{Review, Store};
 
 use super::bloat::{BloatFinding, BloatText, find_bloat};
-use super::catalog::{self, CatalogEntry, CatalogError, EntryChange, EntryStatus, plan_entry};
+use super::catalog::{
+    self, CatalogEntry, CatalogError, EntryChange, EntryStatus, GuidanceText, GuidanceTrust,
+    plan_entry,
+};
 use super::gate::EvidenceLevel;
 use super::guidance::{GUIDANCE_WORDS_MAX, draft_guidance};
 use super::linters::enforced_by;
 use super::{NewDecision, ReviewDecision, needs_decision, record_decision};
 use crate::LearnSettings;
-use crate::detect::{INSTRUCTION_FILES, PatternCandidate, read_instructions};
+use crate::detect::{PatternCandidate, instruction_texts};
 use crate::distribute::{FileChange, text_outside_blocks, unified_diff};
 
 /// At most this many repositories are looked at.
@@ -38,6 +41,8 @@ pub enum CurateError {
     Duplicate { from: String, text: String },
     #[error("the repository {workspace} of this pattern is not on this machine")]
     RepositoryMissing { workspace: String },
+    #[error("pattern {id} is approved already")]
+    AlreadyApproved { id: String },
     #[error("no pattern of a catalog on this machine has the id {id:?}")]
     NotInCatalog { id: String },
 }
@@ -53,6 +58,9 @@ impl CurateError {
             Self::Duplicate { .. } => Some("reject the candidate, or approve it with another text"),
             Self::RepositoryMissing { .. } => {
                 Some("clone it and run an agent in it, so that Throughline knows the folder")
+            }
+            Self::AlreadyApproved { .. } => {
+                Some("edit its text in the catalog, or approve it again with --text")
             }
             Self::NotInCatalog { .. } => {
                 Some("`throughline measure` lists the distributed patterns")
@@ -108,6 +116,10 @@ pub struct CandidateView {
     pub level: EvidenceLevel,
     /// The text for agents: of the catalog if the pattern is in one, else the template.
     pub guidance: String,
+    /// The model that drafted the text.
+    pub drafted_by: Option<String>,
+    /// `model` while nobody has approved a draft.
+    pub trust: GuidanceTrust,
 }
 
 /// A decision that has been checked and not made yet.
@@ -240,12 +252,18 @@ impl<'a> Curator<'a> {
             (None, Some("withdraw")) => PatternState::Withdrawn,
             (None, _) => PatternState::Open,
         };
+        let (guidance, drafted_by, trust) = match entry {
+            Some(entry) => (entry.guidance, entry.drafted_by, entry.trust),
+            None => (draft_guidance(candidate), None, GuidanceTrust::User),
+        };
         CandidateView {
             candidate: candidate.clone(),
             state,
             needs_decision: self.needs_decision(candidate),
             level: self.level(candidate),
-            guidance: entry.map_or_else(|| draft_guidance(candidate), |entry| entry.guidance),
+            guidance,
+            drafted_by,
+            trust,
         }
     }
 
@@ -268,12 +286,14 @@ impl<'a> Curator<'a> {
         let Some(root) = self.root(candidate) else {
             return find_bloat(text, &texts);
         };
-        texts.extend(INSTRUCTION_FILES.iter().filter_map(|file| {
-            Some(BloatText {
-                source: (*file).to_owned(),
-                text: text_outside_blocks(&read_instructions(&root.join(file))?),
-            })
-        }));
+        texts.extend(
+            instruction_texts(root)
+                .into_iter()
+                .map(|(path, text)| BloatText {
+                    source: path,
+                    text: text_outside_blocks(&text),
+                }),
+        );
         let mut found = find_bloat(text, &texts);
         found.extend(enforced_by(root, candidate.kind, &candidate.name));
         found
@@ -285,7 +305,7 @@ impl<'a> Curator<'a> {
         &self,
         candidate: &'c PatternCandidate,
         decision: ReviewDecision,
-        text: Option<&str>,
+        text: Option<GuidanceText<'_>>,
         origin: DecisionOrigin,
     ) -> Result<PlannedDecision<'c>, CurateError> {
         let (why, is_users) = match origin {
@@ -313,23 +333,53 @@ impl<'a> Curator<'a> {
                 planned.change = Some(plan_entry(folder, entry)?);
             }
             ReviewDecision::Approve => {
-                let text = text.map_or_else(|| self.view(candidate).guidance, str::to_owned);
-                let similar = self.check_text(candidate, &text)?;
+                let known = self.view(candidate);
+                let text = text.unwrap_or(GuidanceText {
+                    text: &known.guidance,
+                    drafted_by: known.drafted_by.as_deref(),
+                });
+                let similar = self.check_text(candidate, text.text)?;
+                // The gate approves no draft of a model.
+                let is_draft = known.trust == GuidanceTrust::Model && !is_users;
                 let is_enforced = similar.iter().any(|one| one.enforced);
                 let is_strong = self.level(candidate) == EvidenceLevel::DistributionReady;
-                let ready = is_users || (is_strong && !is_enforced);
+                let ready = is_users || (is_strong && !is_enforced && !is_draft);
                 let status = if ready {
                     EntryStatus::Approved
                 } else {
                     EntryStatus::Provisional
                 };
-                let entry = CatalogEntry::from_candidate(candidate, status, ready, &text);
+                let mut entry = CatalogEntry::from_candidate(candidate, status, ready, text);
+                if is_draft {
+                    entry.trust = GuidanceTrust::Model;
+                }
                 planned.status = Some(status);
                 planned.change = Some(plan_entry(&self.catalog_of(candidate)?, entry)?);
-                planned.guidance = Some(text);
+                planned.guidance = Some(text.text.to_owned());
             }
         }
         Ok(planned)
+    }
+
+    /// Plans how a model's draft is put into the catalog, where it waits for the user's approval.
+    pub fn plan_draft(
+        &self,
+        candidate: &PatternCandidate,
+        draft: GuidanceText<'_>,
+    ) -> Result<EntryChange, CurateError> {
+        self.check_text(candidate, draft.text)?;
+        let known = self.entry(candidate);
+        if known.is_some_and(|(entry, _)| entry.status == EntryStatus::Approved) {
+            return Err(CurateError::AlreadyApproved {
+                id: candidate.id.clone(),
+            });
+        }
+        let status = EntryStatus::Provisional;
+        let entry = CatalogEntry {
+            trust: GuidanceTrust::Model,
+            ..CatalogEntry::from_candidate(candidate, status, false, draft)
+        };
+        Ok(plan_entry(&self.catalog_of(candidate)?, entry)?)
     }
 
     /// Checks the text of an approval, and returns what is similar to it.

@@ -85,6 +85,12 @@ pub fn draft_guidance(candidate: &PatternCandidate) -> String {
         }
         SignalKind::Abandon | SignalKind::Cost | SignalKind::Mix => quoted(name),
     };
+    with_reason(&advice, candidate)
+}
+
+/// Adds the figure that justifies an advice.
+pub fn with_reason(advice: &str, candidate: &PatternCandidate) -> String {
+    let advice = advice.trim().trim_end_matches('.');
     format!("{advice}, because {}.", figure(candidate))
 }
 
@@ -136,7 +142,10 @@ fn figure(candidate: &PatternCandidate) -> String {
         .map(|flavor| flavor.title())
         .collect();
     let cost = match (candidate.minutes, candidate.tokens) {
-        (0, 0) => format!("happened {} times", candidate.times),
+        (0, 0) => match candidate.times {
+            1 => "happened once".to_owned(),
+            times => format!("happened {times} times"),
+        },
         (0, tokens) => format!("cost {tokens} tokens"),
         (1, _) => "cost 1 minute".to_owned(),
         (minutes, _) => format!("cost {minutes} minutes"),

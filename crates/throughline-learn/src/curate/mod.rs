@@ -18,15 +18,15 @@ use store::{Review, Store};
 
 pub use self::bloat::{BloatFinding, BloatText, find_bloat};
 pub use self::catalog::{
-    CatalogEntry, CatalogError, EntryChange, EntryEvidence, EntryScope, EntryStatus, SaveOutcome,
-    load_catalog, plan_entry, save_entry,
+    CatalogEntry, CatalogError, EntryChange, EntryEvidence, EntryScope, EntryStatus, GuidanceText,
+    GuidanceTrust, SaveOutcome, load_catalog, plan_entry, save_entry,
 };
 pub use self::curator::{
     CandidateView, CurateError, Curator, DecisionOrigin, DecisionOutcome, PatternState,
     PlannedDecision, repository_roots,
 };
 pub use self::gate::{CurationGate, EvidenceLevel};
-pub use self::guidance::{GUIDANCE_WORDS_MAX, draft_guidance};
+pub use self::guidance::{GUIDANCE_WORDS_MAX, draft_guidance, with_reason};
 
 use crate::detect::PatternCandidate;
 

@@ -87,7 +87,8 @@ fn the_version_follows_from_what_changed() {
         return it to the caller of the function in the package";
     let save = |sessions, text: &str| {
         let candidate = candidate(sessions, true);
-        let entry = CatalogEntry::from_candidate(&candidate, EntryStatus::Approved, true, text);
+        let entry =
+            CatalogEntry::from_candidate(&candidate, EntryStatus::Approved, true, text.into());
         let outcome = save_entry(&catalog, entry);
         let outcome = outcome.unwrap();
         let version = outcome.version().to_string();
@@ -151,6 +152,26 @@ fn what_is_said_already_is_found() {
         &texts,
     );
     assert!(found[0].duplicate);
+    let rule = |name: &str| format!("Write code that passes `{name}` the first time, and check it");
+    let other = [BloatText {
+        source: "pattern 1".to_owned(),
+        text: rule("golangci/dupl"),
+    }];
+    assert_eq!(
+        find_bloat(&rule("golangci/errcheck"), &other),
+        [],
+        "another rule"
+    );
+    let wrapped = [BloatText {
+        source: "AGENTS.md".to_owned(),
+        text: "- Keep it short. Read a file in this session\n  before you edit or overwrite it.\n"
+            .to_owned(),
+    }];
+    let rule = "Read a file in this session before you edit or overwrite it";
+    assert!(
+        find_bloat(rule, &wrapped)[0].duplicate,
+        "a sentence over two lines"
+    );
     assert_eq!(
         find_bloat("Never push to main without a review", &texts),
         []

@@ -20,7 +20,7 @@ use store::SessionSignals;
 pub use self::quality::{SessionGroup, sound_groups};
 pub(crate) use self::stage::detect_all;
 pub use self::stage::{
-    INSTRUCTION_FILES, detect_patterns, read_instructions, run_stage, stored_candidates,
+    detect_patterns, instruction_texts, read_instructions, run_stage, stored_candidates,
 };
 
 /// A candidate lists at most this many sessions as evidence.

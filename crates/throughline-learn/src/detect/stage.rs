@@ -10,11 +10,18 @@ use super::{DetectOptions, InstructionFile, PatternCandidate, detect, sound_grou
 use crate::LearnSettings;
 use crate::distribute::{load_registry, observe, registry_path, save_registry};
 
-/// The instruction files at the root of a repository.
+/// The instruction files of a repository.
 #[rustfmt::skip]
-pub const INSTRUCTION_FILES: &[&str] = &[
-    "CLAUDE.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", ".github/copilot-instructions.md",
+const INSTRUCTION_FILES: &[&str] = &[
+    "CLAUDE.md", ".claude/CLAUDE.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md",
+    ".github/copilot-instructions.md", ".cursorrules",
 ];
+/// The folders whose files are instructions.
+const RULE_FOLDERS: &[&str] = &[
+    ".claude/rules", ".grok/rules", ".cursor/rules", ".github/instructions",
+];
+/// At most this many files of a folder are read.
+const RULE_FILES_MAX: usize = 100;
 /// At most this many repositories are looked at.
 const WORKSPACES_MAX: usize = 1_000;
 /// A larger file is not an instruction file.
@@ -84,17 +91,41 @@ fn store_candidates(
 fn instruction_files(store: &Store) -> store::Result<Vec<InstructionFile>> {
     let mut found = Vec::new();
     for workspace in store.workspaces_matching("", WORKSPACES_MAX)? {
-        for file in INSTRUCTION_FILES {
-            if let Some(text) = read_instructions(&Path::new(&workspace.root).join(file)) {
-                found.push(InstructionFile {
-                    workspace: workspace.key.clone(),
-                    path: (*file).to_owned(),
-                    text,
-                });
-            }
-        }
+        let texts = instruction_texts(Path::new(&workspace.root)).into_iter();
+        found.extend(texts.map(|(path, text)| InstructionFile {
+            workspace: workspace.key.clone(),
+            path,
+            text,
+        }));
     }
     Ok(found)
+}
+
+/// Returns the instruction files of a repository with their texts.
+pub fn instruction_texts(root: &Path) -> Vec<(String, String)> {
+    let mut paths: Vec<String> = INSTRUCTION_FILES
+        .iter()
+        .map(|&path| path.to_owned())
+        .collect();
+    for folder in RULE_FOLDERS {
+        let files = fs::read_dir(root.join(folder))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let names = files.filter_map(|file| file.file_name().into_string().ok());
+        let mut rules: Vec<String> = names
+            .filter(|name| name.ends_with(".md") || name.ends_with(".mdc"))
+            .map(|name| format!("{folder}/{name}"))
+            .collect();
+        rules.sort_unstable();
+        rules.truncate(RULE_FILES_MAX);
+        paths.extend(rules);
+    }
+    let text = |path: String| {
+        let text = read_instructions(&root.join(&path))?;
+        Some((path, text))
+    };
+    paths.into_iter().filter_map(text).collect()
 }
 
 /// Reads an instruction file. One that cannot be read has nothing to compare with.

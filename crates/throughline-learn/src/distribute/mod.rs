@@ -1,13 +1,16 @@
 //! Puts approved patterns where each agent reads them.
 //!
-//! [`targets`] chooses the files, [`block`] writes and finds our part of a file, [`plan`] decides
-//! what changes, [`proposal`] turns a change into a diff or applies it, and [`registry`] records
-//! which pattern is proposed or active where. [`repository`] does all of it for one repository.
-//! Nothing is written into a repository unless the user asks for it.
+//! [`targets`] chooses the files, which [`readers`] and [`own_files`] know. [`block`] writes and
+//! finds our part of a file, [`plan`] decides what changes, [`proposal`] turns a change into a diff
+//! or applies it, and [`registry`] records which pattern is proposed or active where.
+//! [`repository`] does all of it for one repository. Nothing is written into a repository unless
+//! the user asks for it.
 
 mod block;
+mod own_files;
 mod plan;
 mod proposal;
+mod readers;
 mod registry;
 mod repository;
 mod targets;

@@ -5,17 +5,20 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use memory::tokens;
+use memory::{Flavor, tokens};
 use serde::Serialize;
 
 use super::block::{self, find_blocks};
+use super::readers::existing_part;
 use super::registry::{PatternRegistry, PlacementState};
 use super::targets::{RepositoryView, choose_targets};
 use super::{DistributeError, PATTERNS_PER_FILE_MAX, TOKENS_PER_FILE_MAX, io_error};
-use crate::curate::{CatalogEntry, EntryStatus};
+use crate::curate::{CatalogEntry, EntryStatus, GuidanceTrust};
 
 /// A larger file is not an instruction file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+
+const LINK_OUT: &str = "it is a symbolic link out of the repository";
 
 /// What would change in a repository.
 #[derive(Debug, Default)]
@@ -88,11 +91,18 @@ pub fn plan_distribution(
                     entry,
                     flavors: target.flavors,
                     front_matter: target.front_matter,
+                    is_scoped: target.is_scoped,
                 });
         }
     }
-    let known = registry.paths(repository.workspace);
-    let files: BTreeSet<PathBuf> = wanted.keys().cloned().chain(known).collect();
+    let known = registry.paths(repository.workspace, repository.only);
+    let mut files: BTreeSet<PathBuf> = known.into_iter().collect();
+    let is_read = |blocks: &[WantedBlock<'_>]| {
+        let only = repository.only.map(Flavor::name);
+        only.is_none_or(|only| blocks.iter().any(|block| block.flavors.contains(&only)))
+    };
+    let read = wanted.iter().filter(|(_, blocks)| is_read(blocks));
+    files.extend(read.map(|(path, _)| path.clone()));
     for path in files {
         let blocks = wanted.remove(&path).unwrap_or_default();
         plan_file(&mut plan, repository.root, &path, blocks)?;
@@ -104,13 +114,14 @@ struct WantedBlock<'a> {
     entry: &'a CatalogEntry,
     flavors: Vec<&'static str>,
     front_matter: Option<String>,
+    is_scoped: bool,
 }
 
 impl WantedBlock<'_> {
     /// Returns the text between the marks.
     fn body(&self) -> String {
         let paths = &self.entry.scope.paths;
-        match paths.is_empty() || self.front_matter.is_some() {
+        match paths.is_empty() || self.is_scoped {
             true => format!("- {}", self.entry.guidance),
             false => format!("- In {}: {}", paths.join(", "), self.entry.guidance),
         }
@@ -141,6 +152,7 @@ fn is_distributed(
     };
     entry.status == EntryStatus::Approved
         && entry.distribution_ready
+        && entry.trust == GuidanceTrust::User
         && in_scope
         && !gone.contains(&entry.id)
 }
@@ -278,7 +290,7 @@ fn remove_unwanted(
 /// left of it after its block is gone.
 fn is_front_matter(text: &str, line: &str) -> bool {
     let ours = [
-        "---", "paths: ", "applyTo: ", "description: ", "globs: ", "alwaysApply: ",
+        "---", "name: ", "paths: ", "applyTo: ", "description: ", "globs: ", "alwaysApply: ",
     ];
     text.starts_with("---\n") && ours.iter().any(|start| line.starts_with(start))
 }
@@ -295,9 +307,13 @@ fn read_text(root: &Path, path: &Path) -> Result<FileText, DistributeError> {
         Ok(found) => found.len(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let dangles = full.symlink_metadata().is_ok();
-            return Ok(match dangles {
-                true => FileText::Unusable("it is a symbolic link to a file that does not exist"),
-                false => FileText::Missing,
+            let (folder, _) = existing_part(&full);
+            return Ok(if dangles {
+                FileText::Unusable("it is a symbolic link to a file that does not exist")
+            } else if leads_out(root, &folder) {
+                FileText::Unusable(LINK_OUT)
+            } else {
+                FileText::Missing
             });
         }
         Err(source) => return Err(io_error(&full, source)),
@@ -307,16 +323,17 @@ fn read_text(root: &Path, path: &Path) -> Result<FileText, DistributeError> {
             "it is too large for an instruction file",
         ));
     }
-    let real = (full.canonicalize().ok(), root.canonicalize().ok());
-    if let (Some(full), Some(root)) = &real
-        && !full.starts_with(root)
-    {
-        return Ok(FileText::Unusable(
-            "it is a symbolic link out of the repository",
-        ));
+    if leads_out(root, &full) {
+        return Ok(FileText::Unusable(LINK_OUT));
     }
     match String::from_utf8(fs::read(&full).map_err(|source| io_error(&full, source))?) {
         Ok(text) => Ok(FileText::Text(text)),
         Err(_) => Ok(FileText::Unusable("it is not UTF-8")),
     }
+}
+
+/// Says whether an existing path is outside of the repository after symbolic links.
+fn leads_out(root: &Path, path: &Path) -> bool {
+    let real = (path.canonicalize().ok(), root.canonicalize().ok());
+    matches!(&real, (Some(path), Some(root)) if !path.starts_with(root))
 }

@@ -65,12 +65,13 @@ impl PatternRegistry {
         })
     }
 
-    /// Returns the files of a repository that have had a block.
-    pub(super) fn paths(&self, workspace: &str) -> Vec<PathBuf> {
+    /// Returns the files of a repository that have had a block, or only those that one agent reads.
+    pub(super) fn paths(&self, workspace: &str, only: Option<Flavor>) -> Vec<PathBuf> {
         let here = self
             .patterns
             .iter()
-            .filter(|placed| placed.workspace == workspace);
+            .filter(|placed| placed.workspace == workspace)
+            .filter(|placed| only.is_none_or(|only| placed.flavors.contains(&only)));
         here.map(|placed| placed.path.clone()).collect()
     }
 

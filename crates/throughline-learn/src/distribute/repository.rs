@@ -53,16 +53,15 @@ pub fn plan_repository(
     let registry_path = registry_path(store);
     let mut registry = load_registry(&registry_path)?;
     observe(&mut registry, &sound_groups(&sessions), now);
-    let flavors = match flavor {
-        Some(flavor) => vec![flavor],
-        None => flavors_in_use(&workspace.key, &sessions),
-    };
+    let mut flavors = flavors_in_use(&workspace.key, &sessions);
+    flavors.extend(flavor.filter(|flavor| !flavors.contains(flavor)));
     let domains = settings.domains.get(&workspace.key);
     let view = RepositoryView {
         root,
         workspace: &workspace.key,
         domains: domains.map_or(&[], Vec::as_slice),
         flavors: &flavors,
+        only: flavor,
     };
     let catalog = load_catalog(&settings.catalog_of(root))?;
     let gone = without_evidence(store, &detect_all(store, &sessions)?)?;

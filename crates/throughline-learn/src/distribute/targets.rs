@@ -1,22 +1,23 @@
-//! Which files reach which agents.
+//! Which files a pattern goes into.
 //!
-//! | agent | reads |
-//! | --- | --- |
-//! | Claude Code | `CLAUDE.md` and its imports, `.claude/rules/*.md` |
-//! | Codex | `AGENTS.override.md`, else `AGENTS.md` |
-//! | Gemini | `GEMINI.md`, or the file that `context.fileName` names |
-//! | Copilot | `AGENTS.md`, `.github/instructions/*.instructions.md` |
-//! | Grok | `AGENTS.md`, `CLAUDE.md` |
-//! | opencode | `AGENTS.md` |
-//! | Cursor | `AGENTS.md`, `.cursor/rules/*.mdc` |
-//! | Amp, Kimi, Roo, Cline, Goose | `AGENTS.md` |
+//! | agent | always read | for certain paths | on demand |
+//! | --- | --- | --- | --- |
+//! | Claude Code | `CLAUDE.md`, `.claude/CLAUDE.md` | `.claude/rules/` | `.claude/skills/` |
+//! | Codex | `AGENTS.override.md`, else `AGENTS.md` | the same in a folder | `.agents/skills/` |
+//! | Gemini | `GEMINI.md`, or `context.fileName` | the same in a folder | `.gemini/skills/` |
+//! | Copilot | `AGENTS.md`, `.github/copilot-instructions.md` | `.github/instructions/` | |
+//! | Grok | `AGENTS.md`, `CLAUDE.md` | `.grok/rules/`, `.claude/rules/`, `.cursor/rules/` | |
+//! | opencode | `AGENTS.md` (else `CLAUDE.md`), `instructions` of `opencode.json` | | |
+//! | Cursor | `AGENTS.md` | `.cursor/rules/` | |
+//! | Amp, Kimi, Roo, Cline, Goose | `AGENTS.md` | | |
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use memory::Flavor;
 
+use super::own_files::{OwnFile, scoped_files, skill_files};
+use super::readers::{always_read, resolve};
 use crate::curate::CatalogEntry;
 
 /// A repository on disk.
@@ -29,6 +30,8 @@ pub struct RepositoryView<'a> {
     pub domains: &'a [String],
     /// The agents in use.
     pub flavors: &'a [Flavor],
+    /// Only the files that this agent reads are planned.
+    pub only: Option<Flavor>,
 }
 
 /// A file that a pattern goes into.
@@ -38,32 +41,20 @@ pub struct TargetFile {
     pub path: PathBuf,
     /// The agents that read the pattern there, by name.
     pub flavors: Vec<&'static str>,
-    /// The file has only this pattern, with this text before it.
+    /// The text before the block, in a file that has only this pattern.
     pub front_matter: Option<String>,
+    /// The file applies to the paths of the pattern only, so the text need not name them.
+    pub is_scoped: bool,
 }
 
-/// The files that agents always read, the ones with the most readers first.
-const ALWAYS_READ: &[(&str, &[Flavor])] = &[
-    (
-        "AGENTS.md",
-        &[
-            Flavor::Codex,
-            Flavor::Copilot,
-            Flavor::Opencode,
-            Flavor::Cursor,
-            Flavor::Grok,
-            Flavor::Amp,
-            Flavor::Kimi,
-            Flavor::Roo,
-            Flavor::Cline,
-            Flavor::Goose,
-        ],
-    ),
-    ("CLAUDE.md", &[Flavor::Claude, Flavor::Grok]),
-    ("GEMINI.md", &[Flavor::Gemini]),
-];
+/// A file that may be chosen, with all its readers.
+struct FileChoice {
+    target: TargetFile,
+    readers: BTreeSet<&'static str>,
+}
 
-/// Returns the files that a pattern goes into: each agent reads it in one of them.
+/// Returns the files that a pattern goes into: each agent reads it in one of them, if that is
+/// possible.
 pub fn choose_targets(repository: &RepositoryView<'_>, entry: &CatalogEntry) -> Vec<TargetFile> {
     let in_scope =
         |flavor: &&Flavor| entry.scope.flavors.is_empty() || entry.scope.flavors.contains(flavor);
@@ -73,142 +64,113 @@ pub fn choose_targets(repository: &RepositoryView<'_>, entry: &CatalogEntry) -> 
         .filter(in_scope)
         .map(|flavor| flavor.name())
         .collect();
-    let mut targets = Vec::new();
-    if !entry.scope.paths.is_empty() {
-        targets.extend(scoped_targets(entry, &mut wanted));
-    }
-    let mut readers = always_read(repository.root);
-    // The file that reaches the most agents comes first; an agent that reads several files gets
-    // the pattern once.
-    while !wanted.is_empty() {
-        readers.sort_by_key(|(path, flavors)| {
-            let reached = flavors
-                .iter()
-                .filter(|flavor| wanted.contains(*flavor))
-                .count();
-            (std::cmp::Reverse(reached), path.clone())
-        });
-        let Some((path, flavors)) = readers.first() else {
-            break;
-        };
-        let reached: Vec<&'static str> = flavors
-            .iter()
-            .copied()
-            .filter(|flavor| wanted.contains(flavor))
-            .collect();
-        if reached.is_empty() {
-            break;
-        }
-        wanted.retain(|flavor| !reached.contains(flavor));
-        targets.push(TargetFile {
-            path: path.clone(),
-            flavors: reached,
-            front_matter: None,
-        });
-    }
+    let root = repository.root;
+    let skills = own_choices(root, skill_files(entry));
+    let mut targets = smallest_set(root, skills, &mut wanted);
+    let rules = own_choices(root, scoped_files(root, entry));
+    targets.extend(smallest_set(root, rules, &mut wanted));
+    targets.extend(shared_targets(root, &mut wanted));
     targets.sort();
     targets
 }
 
-/// Returns the files with rules for certain paths, for the agents that have them.
-fn scoped_targets(entry: &CatalogEntry, wanted: &mut BTreeSet<&'static str>) -> Vec<TargetFile> {
-    let (id, paths) = (&entry.id, &entry.scope.paths);
-    let list: Vec<String> = paths.iter().map(|path| format!("\"{path}\"")).collect();
-    let joined = paths.join(",");
-    let files = [
-        (
-            Flavor::Claude,
-            format!(".claude/rules/throughline-{id}.md"),
-            format!("---\npaths: [{}]\n---\n", list.join(", ")),
-        ),
-        (
-            Flavor::Copilot,
-            format!(".github/instructions/throughline-{id}.instructions.md"),
-            format!("---\napplyTo: \"{joined}\"\n---\n"),
-        ),
-        (
-            Flavor::Cursor,
-            format!(".cursor/rules/throughline-{id}.mdc"),
-            format!(
-                "---\ndescription: {}\nglobs: {joined}\nalwaysApply: false\n---\n",
-                entry.signal
-            ),
-        ),
-    ];
-    let mut targets = Vec::new();
-    for (flavor, path, front_matter) in files {
-        if wanted.remove(flavor.name()) {
-            targets.push(TargetFile {
-                path: PathBuf::from(path),
-                flavors: vec![flavor.name()],
-                front_matter: Some(front_matter),
-            });
+/// Returns the always read files for the agents that no other file reaches.
+fn shared_targets(root: &Path, wanted: &mut BTreeSet<&'static str>) -> Vec<TargetFile> {
+    let choose = |creates_agents_file: bool| {
+        let mut left = wanted.clone();
+        let choices = always_read(root, creates_agents_file).into_iter();
+        let choices = choices.map(|file| FileChoice {
+            target: TargetFile {
+                path: file.path,
+                flavors: Vec::new(),
+                front_matter: None,
+                is_scoped: false,
+            },
+            readers: file.readers,
+        });
+        (smallest_set(root, choices.collect(), &mut left), left)
+    };
+    let (mut targets, mut left) = choose(false);
+    let creates = |target: &TargetFile| {
+        target.path == Path::new("AGENTS.md") && !root.join(&target.path).exists()
+    };
+    if targets.iter().any(creates) {
+        (targets, left) = choose(true);
+    }
+    *wanted = left;
+    targets
+}
+
+/// Merges files that symbolic links make one.
+fn own_choices(root: &Path, files: Vec<OwnFile>) -> Vec<FileChoice> {
+    let mut choices: Vec<FileChoice> = Vec::new();
+    for file in files {
+        let path = resolve(root, &file.path);
+        let readers = file.readers.iter().map(|flavor| flavor.name());
+        match choices.iter_mut().find(|known| known.target.path == path) {
+            Some(known) => {
+                known.readers.extend(readers);
+                if known.target.front_matter.is_none() {
+                    known.target.front_matter = file.front_matter;
+                }
+            }
+            None => choices.push(FileChoice {
+                readers: readers.collect(),
+                target: TargetFile {
+                    path,
+                    flavors: Vec::new(),
+                    front_matter: file.front_matter,
+                    is_scoped: file.is_scoped,
+                },
+            }),
         }
+    }
+    choices
+}
+
+/// Chooses the files that reach the most of the wanted agents: those that the fewest agents read
+/// twice, then the fewest files, then files that exist already, then the first of the list. Removes
+/// the agents that are reached.
+fn smallest_set(
+    root: &Path,
+    mut choices: Vec<FileChoice>,
+    wanted: &mut BTreeSet<&'static str>,
+) -> Vec<TargetFile> {
+    choices.retain(|choice| !choice.readers.is_disjoint(wanted));
+    // There are at most a dozen files, so that all their sets can be tried.
+    let cost = |set: &u32| {
+        let chosen = || (0..choices.len()).filter(move |at| set & (1 << at) != 0);
+        let reads = |flavor: &str| {
+            let mut readings = chosen();
+            let mut count = 0;
+            while let Some(at) = readings.next() {
+                count += usize::from(choices[at].readers.contains(flavor));
+            }
+            count
+        };
+        let missed = wanted.iter().filter(|flavor| reads(flavor) == 0).count();
+        let repeated: usize = wanted
+            .iter()
+            .map(|flavor| reads(flavor).saturating_sub(1))
+            .sum();
+        let created = chosen().filter(|at| !root.join(&choices[*at].target.path).exists());
+        (missed, repeated, set.count_ones(), created.count(), *set)
+    };
+    let best = (0..1_u32 << choices.len()).min_by_key(cost).unwrap_or(0);
+    let mut targets = Vec::new();
+    for (at, choice) in choices.into_iter().enumerate() {
+        if best & (1 << at) == 0 {
+            continue;
+        }
+        let reached: Vec<&'static str> = wanted.intersection(&choice.readers).copied().collect();
+        wanted.retain(|flavor| !reached.contains(flavor));
+        targets.push(TargetFile {
+            flavors: reached,
+            ..choice.target
+        });
     }
     targets
 }
 
-/// Returns the always read files of a repository with their readers, after symbolic links, imports
-/// and settings.
-fn always_read(root: &Path) -> Vec<(PathBuf, Vec<&'static str>)> {
-    let mut readers: Vec<(PathBuf, Vec<&'static str>)> = Vec::new();
-    for (file, flavors) in ALWAYS_READ {
-        for flavor in *flavors {
-            let path = file_for(root, file, *flavor);
-            let path = resolve(root, &path);
-            match readers.iter_mut().find(|(known, _)| *known == path) {
-                Some((_, known)) => known.push(flavor.name()),
-                None => readers.push((path, vec![flavor.name()])),
-            }
-        }
-    }
-    for (_, flavors) in &mut readers {
-        flavors.sort_unstable();
-        flavors.dedup();
-    }
-    readers
-}
-
-/// Returns the file through which an agent reads `file`.
-fn file_for(root: &Path, file: &str, flavor: Flavor) -> String {
-    match (flavor, file) {
-        (Flavor::Codex, _) if root.join("AGENTS.override.md").exists() => {
-            "AGENTS.override.md".into()
-        }
-        (Flavor::Claude, "CLAUDE.md") | (Flavor::Gemini, "GEMINI.md")
-            if imports_agents_file(&root.join(file)) =>
-        {
-            "AGENTS.md".into()
-        }
-        (Flavor::Gemini, _) => gemini_context_file(root).unwrap_or_else(|| file.to_owned()),
-        _ => file.to_owned(),
-    }
-}
-
-/// Says whether a file imports `AGENTS.md`, on a line of its own.
-fn imports_agents_file(path: &Path) -> bool {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines()
-        .any(|line| matches!(line.trim(), "@AGENTS.md" | "@./AGENTS.md"))
-}
-
-fn gemini_context_file(root: &Path) -> Option<String> {
-    let text = fs::read_to_string(root.join(".gemini/settings.json")).ok()?;
-    let settings: serde_json::Value = serde_json::from_str(&text).ok()?;
-    let name = settings
-        .pointer("/context/fileName")
-        .or(settings.get("contextFileName"))?;
-    let name = name.as_str().or_else(|| name.get(0)?.as_str())?;
-    let inside = !name.starts_with('/') && !name.contains("..");
-    inside.then(|| name.to_owned())
-}
-
-/// Follows a symbolic link inside the repository. A link that leads out of it stays as it is, and
-/// is reported when the plan is made.
-fn resolve(root: &Path, file: &str) -> PathBuf {
-    let relative = PathBuf::from(file);
-    let (Ok(root), Ok(target)) = (root.canonicalize(), root.join(file).canonicalize()) else {
-        return relative;
-    };
-    target.strip_prefix(&root).map_or(relative, Path::to_owned)
-}
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use memory::{Flavor, SignalKind};
 use semver::Version;
 
 use super::*;
-use crate::curate::{CatalogEntry, EntryEvidence, EntryScope, EntryStatus};
+use crate::curate::{CatalogEntry, EntryEvidence, EntryScope, EntryStatus, GuidanceTrust};
 
 fn entry(id: &str, minutes: u64) -> CatalogEntry {
     CatalogEntry {
@@ -17,6 +17,8 @@ fn entry(id: &str, minutes: u64) -> CatalogEntry {
         version: Version::new(1, 0, 0),
         status: EntryStatus::Approved,
         distribution_ready: true,
+        trust: GuidanceTrust::User,
+        drafted_by: None,
         kind: SignalKind::Diag,
         signal: "golangci/errcheck".to_owned(),
         signal_version: 1,
@@ -35,6 +37,7 @@ fn view<'a>(root: &'a Path, flavors: &'a [Flavor]) -> RepositoryView<'a> {
         workspace: "example.com/app",
         domains: &[],
         flavors,
+        only: None,
     }
 }
 
@@ -177,6 +180,19 @@ fn a_symbolic_link_is_followed_inside_the_repository_only() {
             .all(|change| change.path != Path::new("CLAUDE.md"))
     );
     assert!(outside.notes[0].why.contains("out of the repository"));
+    // A rule file that does not exist yet must not be written through a link either.
+    fs::create_dir(folder.path().join("dotfiles")).unwrap();
+    std::os::unix::fs::symlink("../dotfiles", root.join(".claude")).unwrap();
+    let mut scoped = entry("a1", 9);
+    scoped.scope.paths = vec!["src/**".to_owned()];
+    let linked = plan(&root, &[Flavor::Claude], &[scoped]);
+    let is_rule = |path: &Path| path.starts_with(".claude");
+    assert!(linked.changes.iter().all(|change| !is_rule(&change.path)));
+    let note = linked
+        .notes
+        .iter()
+        .find(|note| note.path.as_deref().is_some_and(is_rule));
+    assert!(note.unwrap().why.contains("out of the repository"));
 }
 
 #[test]
@@ -270,4 +286,58 @@ fn a_pattern_for_certain_paths_gets_a_rule_file() {
     assert_eq!(plan_it(&[scoped]).changes, []);
     apply_with_git(folder.path(), &plan_it(&[]));
     assert!(!file.exists(), "a rule file without its block is removed");
+}
+
+#[test]
+fn planning_for_one_agent_leaves_the_others_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let catalog = [entry("a1", 9)];
+    let mut registry = PatternRegistry::default();
+    let both = [Flavor::Claude, Flavor::Codex];
+    let mut plan_it = |only: Option<Flavor>, catalog: &[CatalogEntry]| {
+        let view = RepositoryView {
+            only,
+            ..view(folder.path(), &both)
+        };
+        let plan = plan_distribution(&view, catalog, &registry, &BTreeSet::new()).unwrap();
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        registry.note_planned("example.com/app", folder.path(), &plan.placed, now);
+        plan
+    };
+    let paths = |plan: &DistributionPlan| -> Vec<String> {
+        let changes = plan.changes.iter();
+        changes
+            .map(|change| change.path.display().to_string())
+            .collect()
+    };
+    let claude = plan_it(Some(Flavor::Claude), &catalog);
+    assert_eq!(paths(&claude), ["CLAUDE.md"]);
+    apply_with_git(folder.path(), &claude);
+    let codex = plan_it(Some(Flavor::Codex), &catalog);
+    assert_eq!(paths(&codex), ["AGENTS.md"]);
+    apply_with_git(folder.path(), &codex);
+    assert_eq!(paths(&plan_it(Some(Flavor::Codex), &[])), ["AGENTS.md"]);
+}
+
+#[test]
+fn a_skill_is_removed_with_its_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut skill = entry("a1", 9);
+    skill.scope.on_demand = true;
+    skill.signal = "gh/graphql: \"x\"".to_owned();
+    let file = ".claude/skills/throughline-a1/SKILL.md";
+    let mut registry = PatternRegistry::default();
+    let mut plan_it = |catalog: &[CatalogEntry]| {
+        let view = view(folder.path(), &[Flavor::Claude]);
+        let plan = plan_distribution(&view, catalog, &registry, &BTreeSet::new()).unwrap();
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        registry.note_planned("example.com/app", folder.path(), &plan.placed, now);
+        plan
+    };
+    apply_with_git(folder.path(), &plan_it(&[skill.clone()]));
+    let text = fs::read_to_string(folder.path().join(file)).unwrap();
+    assert!(text.starts_with("---\nname: throughline-a1\ndescription: \"How to"));
+    assert_eq!(plan_it(&[skill]).changes, []);
+    apply_with_git(folder.path(), &plan_it(&[]));
+    assert!(!folder.path().join(file).exists());
 }

@@ -33,8 +33,8 @@ const SUBJECTS: &[Subject] = &[
     },
     Subject {
         programs: &[
-            "tsc", "eslint", "oxlint", "biome", "prettier", "js-test", "js-error", "node",
-            "bundler", "playwright", "svelte-check",
+            "tsc", "eslint", "oxlint", "biome", "prettier", "js-test", "node", "bundler",
+            "playwright", "svelte-check", "prisma",
         ],
         endings: &["ts", "tsx", "js", "jsx", "mjs", "cjs", "vue", "svelte"],
         commands: &["tsc", "eslint", "node", "npx", "deno"],
@@ -47,7 +47,7 @@ const SUBJECTS: &[Subject] = &[
     Subject {
         programs: &[
             "ruff", "mypy", "pylint", "pyright", "pytest", "python", "python-format", "pip",
-            "isort", "ty", "bandit",
+            "isort", "ty", "bandit", "uv", "poetry",
         ],
         endings: &["py", "pyi"],
         commands: &["python", "python3", "pytest", "ruff", "mypy", "pip"],
@@ -61,17 +61,20 @@ const SUBJECTS: &[Subject] = &[
         commands: &["gradle", "gradlew", "mvn", "sbt"],
     },
     Subject {
-        programs: &["cc", "cc-error", "ld", "cmake", "make", "meson", "clang-tidy"],
+        programs: &[
+            "cc", "cc-error", "msvc", "ld", "cmake", "make", "meson", "clang-tidy", "sanitizer",
+            "configure",
+        ],
         endings: &["c", "cc", "cpp", "cxx", "h", "hpp"],
         commands: &["make", "cmake", "gcc", "clang", "meson", "ninja"],
     },
     Subject {
-        programs: &["csc", "dotnet", "dotnet-test", "dotnet-analyzer"],
+        programs: &["csc", "dotnet", "dotnet-test", "dotnet-analyzer", "dotnet-format"],
         endings: &["cs", "csproj"],
         commands: &["dotnet"],
     },
     Subject {
-        programs: &["swiftc", "swiftlint"],
+        programs: &["swiftc", "swiftlint", "xctest"],
         endings: &["swift"],
         commands: &["swift", "xcodebuild", "swiftlint"],
     },

@@ -33,36 +33,44 @@ pub fn measure_placed(
     save_registry(&path, &registry)?;
     let mut placements: BTreeMap<(&str, &str), Vec<&PlacedPattern>> = BTreeMap::new();
     for placed in &registry.patterns {
-        if id.is_none_or(|id| placed.pattern.starts_with(id)) {
-            let key = (placed.pattern.as_str(), placed.workspace.as_str());
-            placements.entry(key).or_default().push(placed);
-        }
+        let key = (placed.pattern.as_str(), placed.workspace.as_str());
+        placements.entry(key).or_default().push(placed);
     }
     let reviews = store.reviews()?;
-    let mut measured = Vec::new();
+    let mut found = Vec::new();
     for ((pattern, workspace), placed) in placements {
         let Some(first) = placed.first() else {
             continue;
         };
         let catalog = load_catalog(&settings.catalog_of(&first.root))?;
-        let Some(entry) = catalog.iter().find(|entry| entry.id == pattern) else {
+        if let Some(entry) = catalog.into_iter().find(|entry| entry.id == pattern) {
+            found.push((entry, workspace, placed));
+        }
+    }
+    let names: Vec<&str> = found
+        .iter()
+        .map(|(entry, ..)| entry.signal.as_str())
+        .collect();
+    let mut measured = Vec::new();
+    for (entry, workspace, placed) in &found {
+        if id.is_some_and(|id| !entry.id.starts_with(id)) {
             continue;
-        };
-        let active = active_since(&placed);
-        let pattern = MeasuredPattern {
-            id: pattern,
-            kind: entry.kind,
-            name: &entry.signal,
-            workspace: Some(workspace),
-            decided: decided_at(&reviews, pattern),
-            active: &active,
-            block_tokens: placed.iter().map(|placed| placed.tokens).max().unwrap_or(0),
-        };
+        }
+        let active = active_since(placed);
         // While one file has the block, its readers still see the pattern.
         let has_ended = placed.iter().all(|placed| placed.ended.is_some());
         let ended = placed.iter().filter_map(|placed| placed.ended).max();
-        let ended = ended.filter(|_| has_ended);
-        measured.push(measure(&pattern, &groups, ended));
+        let pattern = MeasuredPattern {
+            id: &entry.id,
+            kind: entry.kind,
+            name: &entry.signal,
+            workspace: Some(workspace),
+            decided: decided_at(&reviews, &entry.id),
+            active: &active,
+            ended: ended.filter(|_| has_ended),
+            block_tokens: placed.iter().map(|placed| placed.tokens).max().unwrap_or(0),
+        };
+        measured.push(measure(&pattern, &groups, &names));
     }
     Ok(measured)
 }

@@ -1,36 +1,43 @@
-//! The decision: from the counts before and after, and the drift.
+//! The decision: from the rates before and after, and the drift.
 //!
-//! The ratio of the two rates is estimated on the logarithmic scale. Drift makes the counts worth
-//! less than they look, so they are discounted before the thresholds are applied. A claim that a
-//! pattern helps and a proposal to withdraw it are discounted differently: a wrong claim costs
-//! trust, a wrong withdrawal a working pattern. `simulation.rs` has the resulting error rates.
+//! The ratio of the two rates is estimated on the logarithmic scale, with the variance that chance
+//! and drift explain. A claim that a pattern helps and a proposal to withdraw it weigh drift
+//! differently: a wrong claim costs trust, a wrong withdrawal a working pattern. Early looks need
+//! more than late ones, because who looks often enough finds something. The simulation in
+//! `tests.rs` has the resulting error rates.
 
 use serde::Serialize;
 
 use super::Baseline;
-use super::drift::WINDOW;
+use super::drift::PlaceboSignals;
 
-/// With fewer sessions after the activation nothing is decided.
-const SESSIONS_MIN: u64 = 20;
+/// With fewer sessions before or after the activation nothing is decided.
+const SESSIONS_MIN: f64 = 20.0;
 /// With fewer sessions a pattern without an effect is not flagged.
-const FUTILE_SESSIONS_MIN: u64 = 60;
-/// The counts are joined with this many sessions at the common rate.
-const PRIOR_SESSIONS: f64 = 10.0;
-const HELPS: f64 = 0.965;
+const FUTILE_SESSIONS_MIN: f64 = 70.0;
+/// Each window gets this many sessions at the common rate, so that no rate is zero.
+const PRIOR_SESSIONS: f64 = 2.0;
+/// The number of deviations that a claim needs.
+const CLAIM: f64 = 2.2;
 /// The history before a decision is a biased baseline: patterns are chosen when they are frequent.
-const HELPS_FROM_HISTORY: f64 = 0.995;
-const HARM_RATIO: f64 = 1.25;
-const HARMS: f64 = 0.975;
+const CLAIM_FROM_HISTORY: f64 = 2.6;
+/// The number of deviations that a withdrawal needs.
+const WITHDRAWAL: f64 = 0.8;
+/// How strongly drift counts in a claim, and in a withdrawal.
+const CLAIM_DRIFT: f64 = 1.4;
+const WITHDRAWAL_DRIFT: f64 = 0.3;
 /// A ratio above this is not worth the tokens.
-const USELESS_RATIO: f64 = 0.9;
-const USELESS: f64 = 0.88;
-/// How strongly drift discounts the counts for a claim, and for a withdrawal.
-const CLAIM_DISCOUNT: f64 = 0.9;
-const WITHDRAWAL_DISCOUNT: f64 = 6.0;
+const USELESS_RATIO: f64 = 0.85;
+/// A pattern to withdraw with a higher ratio does harm.
+const HARM_RATIO: f64 = 1.25;
+/// What a look needs more when it sees [`SESSIONS_MIN`] sessions; it falls with their number.
+const EARLY_LOOK: f64 = 0.5;
+/// How sure the ratio of ratios must be, in deviations, before a control contradicts nothing.
+const CONTROL: f64 = 0.85;
 /// The effect whose detection the power is about: half as many affected sessions.
 const HALVING: f64 = std::f64::consts::LN_2;
-/// The sum of the quantiles for the threshold and for a chance of 80 %.
-const POWER_QUANTILES: f64 = 1.81 + 0.84;
+/// The chances of seeing a halving that `measure` tells the sessions for, with their quantiles.
+const POWERS: [(f64, f64); 2] = [(0.8, 0.84), (0.5, 0.0)];
 const POWER_SESSIONS_MAX: u64 = 2_000;
 
 /// How many sessions had the opportunity, and how many were affected.
@@ -38,6 +45,31 @@ const POWER_SESSIONS_MAX: u64 = 2_000;
 pub struct AffectedCount {
     pub sessions: u64,
     pub affected: u64,
+}
+
+/// The sessions on one side of a comparison, possibly weighted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RateSample {
+    pub sessions: f64,
+    pub affected: f64,
+}
+
+impl From<AffectedCount> for RateSample {
+    fn from(count: AffectedCount) -> Self {
+        Self {
+            sessions: count.sessions as f64,
+            affected: count.affected as f64,
+        }
+    }
+}
+
+impl RateSample {
+    pub(super) fn joined(self, other: Self) -> Self {
+        Self {
+            sessions: self.sessions + other.sessions,
+            affected: self.affected + other.affected,
+        }
+    }
 }
 
 /// What the comparison says.
@@ -67,180 +99,218 @@ impl EffectState {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
     pub state: EffectState,
-    pub before: AffectedCount,
-    pub after: AffectedCount,
     /// The rate after over the rate before, with its 95 % interval. Drift is included.
     pub ratio: f64,
     pub ratio_low: f64,
     pub ratio_high: f64,
-    /// About how many more sessions a halving would need to be seen. `None` if it takes too many.
-    pub sessions_needed: Option<u64>,
+    /// The variance of the logarithm of the ratio that drift explains.
     pub drift: f64,
 }
 
-/// Decides about the effect.
-pub fn judge(
-    before: AffectedCount,
-    after: AffectedCount,
-    drift: f64,
-    baseline: Baseline,
-) -> Effect {
-    let sampling = relative_variance(before, after);
-    let claim_discount = 1.0 / (1.0 + CLAIM_DISCOUNT * drift_part(before, after, drift) / sampling);
-    let claim = LogRatio::estimate(before, after, claim_discount);
-    let withdrawal = LogRatio::estimate(before, after, 1.0 / (1.0 + WITHDRAWAL_DISCOUNT * drift));
-    let helps = match baseline {
-        Baseline::RunIn => HELPS,
-        Baseline::History => HELPS_FROM_HISTORY,
-    };
+/// Decides about the effect. `drift` is the variance of the logarithm of the ratio between such
+/// windows.
+pub fn judge(before: RateSample, after: RateSample, drift: f64, baseline: Baseline) -> Effect {
+    let ratio = LogRatio::estimate(before, after);
+    let early = 1.0 + EARLY_LOOK * SESSIONS_MIN / after.sessions.max(1.0);
+    let claim = claim_threshold(baseline) * early;
+    let claimed = ratio.deviations_from(1.0, CLAIM_DRIFT * drift);
+    let useless = ratio.deviations_from(USELESS_RATIO, WITHDRAWAL_DRIFT * drift);
     let state = if after.sessions < SESSIONS_MIN || before.sessions < SESSIONS_MIN {
         EffectState::TooEarly
-    } else if claim.chance_below(1.0) > helps {
+    } else if claimed < -claim {
         EffectState::Helps
-    } else if withdrawal.chance_above(HARM_RATIO) > HARMS {
+    } else if claimed > claim {
         EffectState::Harms
-    } else if after.sessions >= FUTILE_SESSIONS_MIN
-        && withdrawal.chance_above(USELESS_RATIO) > USELESS
-    {
-        if claim.mean > HARM_RATIO.ln() {
-            EffectState::Harms
-        } else {
-            EffectState::NoEffect
+    } else if after.sessions >= FUTILE_SESSIONS_MIN && useless > WITHDRAWAL * early {
+        match ratio.mean > HARM_RATIO.ln() {
+            true => EffectState::Harms,
+            false => EffectState::NoEffect,
         }
     } else {
         EffectState::Open
     };
-    let shown = LogRatio::plain(before, after, drift);
-    let ratio = |quantiles: f64| (shown.mean + quantiles * shown.deviation).exp();
+    let (low, high) = ratio.interval(drift);
     Effect {
         state,
-        before,
-        after,
-        ratio: ratio(0.0),
-        ratio_low: ratio(-1.96),
-        ratio_high: ratio(1.96),
-        sessions_needed: sessions_needed(before, after, drift),
+        ratio: ratio.mean.exp(),
+        ratio_low: low,
+        ratio_high: high,
         drift,
     }
 }
 
-/// The logarithm of the ratio of two rates, as a normal distribution.
+/// The rate of the same signal where the pattern is not active, and what it says about the effect.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ControlEffect {
+    pub before: AffectedCount,
+    pub after: AffectedCount,
+    /// The ratio with the pattern over the ratio without it, with its 95 % interval.
+    pub ratio_of_ratios: f64,
+    pub ratio_low: f64,
+    pub ratio_high: f64,
+    /// The control contradicts what the ratio alone says.
+    pub contradicts: bool,
+}
+
+/// Compares the change with the pattern to the change without it, and leaves the effect open where
+/// both changed alike. A control with few sessions says nothing.
+pub(super) fn apply_control(
+    effect: &mut Effect,
+    (before, after): (RateSample, RateSample),
+    control: (AffectedCount, AffectedCount),
+) -> Option<ControlEffect> {
+    let (old, new) = (RateSample::from(control.0), RateSample::from(control.1));
+    if old.sessions < SESSIONS_MIN || new.sessions < SESSIONS_MIN {
+        return None;
+    }
+    let (with, without) = (
+        LogRatio::estimate(before, after),
+        LogRatio::estimate(old, new),
+    );
+    let both = LogRatio {
+        mean: with.mean - without.mean,
+        chance: with.chance + without.chance,
+    };
+    let supported = match effect.state {
+        EffectState::Helps => both.deviations_from(1.0, 0.0) < -CONTROL,
+        EffectState::Harms => both.deviations_from(1.0, 0.0) > CONTROL,
+        EffectState::NoEffect => both.mean > USELESS_RATIO.ln(),
+        EffectState::TooEarly | EffectState::Open => true,
+    };
+    if !supported {
+        effect.state = EffectState::Open;
+    }
+    let (ratio_low, ratio_high) = both.interval(effect.drift);
+    Some(ControlEffect {
+        before: control.0,
+        after: control.1,
+        ratio_of_ratios: both.mean.exp(),
+        ratio_low,
+        ratio_high,
+        contradicts: !supported,
+    })
+}
+
+const fn claim_threshold(baseline: Baseline) -> f64 {
+    match baseline {
+        Baseline::RunIn => CLAIM,
+        Baseline::History => CLAIM_FROM_HISTORY,
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of sessions are small and not negative"
+)]
+pub(super) fn drift_between(
+    before: RateSample,
+    after: RateSample,
+    placebos: &PlaceboSignals,
+) -> f64 {
+    placebos.variance(before.sessions as u64, after.sessions as u64)
+}
+
+/// The logarithm of the ratio of two rates, with the variance that chance explains.
 #[derive(Clone, Copy, Debug)]
 struct LogRatio {
     mean: f64,
-    deviation: f64,
+    chance: f64,
 }
 
 impl LogRatio {
-    /// Returns the estimate for people: the counts as they are, with half a session on either side
-    /// so that no rate is zero, and the uncertainty with drift.
-    fn plain(before: AffectedCount, after: AffectedCount, drift: f64) -> Self {
-        let smooth = |count: AffectedCount| {
-            let affected = count.affected as f64 + 0.5;
-            (affected / (count.sessions as f64 + 1.0), affected)
+    fn estimate(before: RateSample, after: RateSample) -> Self {
+        let sessions = (before.sessions + after.sessions).max(1.0);
+        let rate = ((before.affected + after.affected) / sessions).clamp(0.01, 0.99);
+        let smooth = |sample: RateSample| {
+            (sample.affected + PRIOR_SESSIONS * rate) / (sample.sessions + PRIOR_SESSIONS)
         };
-        let ((old, old_weight), (new, new_weight)) = (smooth(before), smooth(after));
-        let by_chance = (1.0 - old) / old_weight + (1.0 - new) / new_weight;
+        let shrunk = |sample: RateSample| {
+            sample.sessions.max(1.0) / (sample.sessions + PRIOR_SESSIONS).powi(2)
+        };
         Self {
-            mean: (new / old).ln(),
-            deviation: (by_chance + drift_part(before, after, drift)).sqrt(),
+            mean: (smooth(after) / smooth(before)).ln(),
+            chance: (1.0 - rate) / rate * (shrunk(before) + shrunk(after)),
         }
     }
 
-    fn estimate(before: AffectedCount, after: AffectedCount, discount: f64) -> Self {
-        let common = common_rate(before, after);
-        let smooth = |count: AffectedCount| {
-            let sessions = count.sessions as f64 * discount + PRIOR_SESSIONS;
-            let affected = count.affected as f64 * discount + PRIOR_SESSIONS * common;
-            ((affected / sessions).clamp(1e-6, 0.999), affected.max(0.3))
+    /// Returns by how many deviations the ratio is above `other`.
+    fn deviations_from(&self, other: f64, drift: f64) -> f64 {
+        (self.mean - other.ln()) / (self.chance + drift).sqrt().max(1e-6)
+    }
+
+    /// Returns the 95 % interval of the ratio.
+    fn interval(&self, drift: f64) -> (f64, f64) {
+        let reach = 1.96 * (self.chance + drift).sqrt();
+        ((self.mean - reach).exp(), (self.mean + reach).exp())
+    }
+}
+
+/// How many more sessions it would take to see a halving.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct EffectPower {
+    pub sessions_needed: u64,
+    /// The chance with which that many sessions would show a halving.
+    pub chance: f64,
+}
+
+/// Returns how many more sessions it would take to see a halving, with a good chance or else with
+/// an even one. `None` if no number of sessions suffices.
+pub(super) fn power(
+    before: RateSample,
+    after: RateSample,
+    placebos: &PlaceboSignals,
+    baseline: Baseline,
+) -> Option<EffectPower> {
+    let rate = (before.affected / before.sessions.max(1.0)).clamp(0.01, 0.99);
+    let enough = |more: u64, quantile: f64| {
+        let sessions = after.sessions + more as f64;
+        let halved = RateSample {
+            sessions,
+            affected: sessions * rate / 2.0,
         };
-        let ((old, old_weight), (new, new_weight)) = (smooth(before), smooth(after));
-        let variance = (1.0 - old) / old_weight + (1.0 - new) / new_weight;
-        Self {
-            mean: (new / old).ln(),
-            deviation: variance.sqrt(),
-        }
-    }
-
-    fn chance_below(&self, ratio: f64) -> f64 {
-        normal_share((ratio.ln() - self.mean) / self.deviation)
-    }
-
-    fn chance_above(&self, ratio: f64) -> f64 {
-        1.0 - self.chance_below(ratio)
-    }
-}
-
-fn common_rate(before: AffectedCount, after: AffectedCount) -> f64 {
-    let affected = (before.affected + after.affected) as f64;
-    let sessions = (before.sessions + after.sessions).max(1) as f64;
-    (affected / sessions).clamp(0.01, 0.99)
-}
-
-/// Returns the variance of the log ratio that chance alone explains.
-fn relative_variance(before: AffectedCount, after: AffectedCount) -> f64 {
-    let rate = common_rate(before, after);
-    (1.0 - rate) / rate * inverse_sizes(before, after)
-}
-
-/// Returns the variance of the log ratio that drift adds: longer periods average it out.
-fn drift_part(before: AffectedCount, after: AffectedCount, drift: f64) -> f64 {
-    drift * WINDOW as f64 * inverse_sizes(before, after)
-}
-
-fn inverse_sizes(before: AffectedCount, after: AffectedCount) -> f64 {
-    1.0 / before.sessions.max(1) as f64 + 1.0 / after.sessions.max(1) as f64
-}
-
-/// Returns how many more sessions a halving would need to be seen with a chance of 80 %.
-fn sessions_needed(before: AffectedCount, after: AffectedCount, drift: f64) -> Option<u64> {
-    let rate = common_rate(before, AffectedCount::default());
-    let enough = |more: &u64| {
-        let sessions = AffectedCount {
-            sessions: after.sessions + more,
-            affected: 0,
-        };
-        let halved = (1.0 - rate / 2.0) / (rate / 2.0) / sessions.sessions.max(1) as f64;
-        let old = (1.0 - rate) / rate / before.sessions.max(1) as f64;
-        let variance = halved + old + drift_part(before, sessions, drift);
-        HALVING / variance.sqrt() >= POWER_QUANTILES
+        let chance = LogRatio::estimate(before, halved).chance;
+        let drift = drift_between(before, halved, placebos);
+        let early = 1.0 + EARLY_LOOK * SESSIONS_MIN / sessions.max(1.0);
+        let deviation = (chance + CLAIM_DRIFT * drift).sqrt();
+        sessions >= SESSIONS_MIN
+            && HALVING / deviation >= claim_threshold(baseline) * early + quantile
     };
-    (0..POWER_SESSIONS_MAX).step_by(10).find(enough)
-}
-
-/// Returns the share of a normal distribution below `x` deviations (Numerical Recipes, erfc).
-fn normal_share(x: f64) -> f64 {
-    let z = (x / std::f64::consts::SQRT_2).abs();
-    let t = 1.0 / (1.0 + 0.5 * z);
-    let terms = [
-        0.170_872_77, -0.822_152_23, 1.488_515_87, -1.135_203_98, 0.278_868_07, -0.186_288_06,
-        0.096_784_18, 0.374_091_96, 1.000_023_68, -1.265_512_23,
-    ];
-    let series = terms.iter().fold(0.0, |sum, term| sum * t + term);
-    let tail = 0.5 * t * (-z * z + series).exp();
-    if x >= 0.0 { 1.0 - tail } else { tail }
+    if before.sessions < SESSIONS_MIN {
+        return None;
+    }
+    POWERS.into_iter().find_map(|(chance, quantile)| {
+        let mut more = (0..POWER_SESSIONS_MAX).step_by(10);
+        let sessions_needed = more.find(|more| enough(*more, quantile))?;
+        Some(EffectPower {
+            sessions_needed,
+            chance,
+        })
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_normal_distribution_is_right() {
-        for (x, share) in [
-            (0.0, 0.5),
-            (1.0, 0.841_345),
-            (1.96, 0.975_002),
-            (-2.5, 0.006_210),
-        ] {
-            assert!((normal_share(x) - share).abs() < 1e-5, "{x}");
+    const DRIFT: f64 = 0.05;
+
+    /// Signals that hardly drift.
+    fn steady() -> PlaceboSignals {
+        let signal = |shift: usize| (0..400).map(|at| (at + shift).is_multiple_of(3)).collect();
+        PlaceboSignals::new((0..20).map(signal))
+    }
+
+    fn sample((affected, sessions): (u32, u32)) -> RateSample {
+        RateSample {
+            sessions: f64::from(sessions),
+            affected: f64::from(affected),
         }
     }
 
     #[track_caller]
-    fn check(before: (u64, u64), after: (u64, u64), state: EffectState) {
-        let count = |(affected, sessions)| AffectedCount { sessions, affected };
-        let effect = judge(count(before), count(after), 0.05, Baseline::RunIn);
+    fn check(before: (u32, u32), after: (u32, u32), state: EffectState) {
+        let effect = judge(sample(before), sample(after), DRIFT, Baseline::RunIn);
         assert_eq!(effect.state, state, "{effect:?}");
         assert!(effect.ratio_low <= effect.ratio && effect.ratio <= effect.ratio_high);
     }
@@ -252,15 +322,15 @@ mod tests {
         check((20, 100), (60, 100), EffectState::Harms);
         check((50, 100), (55, 100), EffectState::NoEffect);
         check((10, 60), (6, 50), EffectState::Open);
+        check((0, 60), (0, 120), EffectState::Open);
     }
 
     /// What happened in a real repository after its instructions changed, without a control group.
     /// The history is the baseline, because nobody waited before applying the change.
     #[test]
     fn natural_experiments_are_judged_as_they_went() {
-        let count = |(affected, sessions)| AffectedCount { sessions, affected };
         let state =
-            |before, after| judge(count(before), count(after), 0.05, Baseline::History).state;
+            |before, after| judge(sample(before), sample(after), DRIFT, Baseline::History).state;
         // "Always run the formatter": the sessions that edited and did not run it.
         assert_eq!(state((33, 38), (66, 230)), EffectState::Helps);
         // A checklist before commits: lint failures per edit, and per run of the linter.
@@ -273,14 +343,31 @@ mod tests {
     #[test]
     fn a_rare_signal_needs_more_sessions() {
         let need = |affected| {
-            let before = AffectedCount {
-                sessions: 100,
-                affected,
-            };
-            judge(before, AffectedCount::default(), 0.0, Baseline::RunIn).sessions_needed
+            let before = sample((affected, 100));
+            let power = power(before, RateSample::default(), &steady(), Baseline::RunIn);
+            power.map(|power| power.sessions_needed)
         };
         assert!(need(50).is_some());
         assert!(need(20) > need(50) || need(20).is_none());
         assert_eq!(need(2), None);
+    }
+
+    #[test]
+    fn a_change_that_the_control_shares_is_no_effect() {
+        let with = (sample((60, 100)), sample((15, 100)));
+        let judged = || judge(with.0, with.1, DRIFT, Baseline::RunIn);
+        let count = |affected, sessions| AffectedCount { sessions, affected };
+        let mut shared = judged();
+        let control = apply_control(&mut shared, with, (count(50, 100), count(12, 100)));
+        assert_eq!(shared.state, EffectState::Open);
+        assert!(control.unwrap().contradicts);
+        let mut alone = judged();
+        let control = apply_control(&mut alone, with, (count(50, 100), count(48, 100)));
+        assert_eq!(alone.state, EffectState::Helps);
+        assert!(control.unwrap().ratio_of_ratios < 0.4);
+        assert_eq!(
+            apply_control(&mut alone, with, (count(5, 10), count(0, 10))),
+            None
+        );
     }
 }

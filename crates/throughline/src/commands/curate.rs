@@ -1,21 +1,28 @@
 //! `throughline curate`
 
 mod answers;
+mod draft;
 
 use learn::curate::{
-    CurateError, Curator, DecisionOrigin, DecisionOutcome, EvidenceLevel, ReviewDecision,
+    CurateError, Curator, DecisionOrigin, DecisionOutcome, EntryStatus, EvidenceLevel,
+    GuidanceText, GuidanceTrust, ReviewDecision,
 };
 use learn::detect::PatternCandidate;
 use serde_json::{Value, json};
 
+use store::Store;
+
 use self::answers::AnswerReader;
 use crate::commands::{App, detect};
 use crate::learning;
+use crate::model;
 use crate::output::table::count;
 use crate::output::text::sanitize;
 use crate::output::{self, Exit, error_with_hint};
 
 const QUESTION: &str = "[a]pprove [r]eject [d]iscuss [e]vidence [t]ext [s]kip [q]uit?";
+const QUESTION_WITH_MODEL: &str =
+    "[a]pprove [r]eject [d]iscuss [e]vidence [t]ext [m]odel's draft [s]kip [q]uit?";
 
 /// Decide which recurring problems become patterns
 ///
@@ -52,6 +59,14 @@ pub(crate) struct CurateArgs {
     )]
     withdraw: Option<String>,
 
+    /// Let the configured model draft the text of the candidate with this id, for you to approve
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with_all = ["auto_approve", "approve", "reject", "discuss", "withdraw"]
+    )]
+    draft: Option<String>,
+
     /// The reason for a decision
     #[arg(long, value_name = "TEXT")]
     why: Option<String>,
@@ -67,6 +82,7 @@ pub(crate) fn run(app: &App<'_>, args: &CurateArgs) -> anyhow::Result<Exit> {
     let candidates = learning::detect(app, &store, settings.gate.min_sessions)?;
     let curation = Curation {
         app,
+        store: &store,
         curator: Curator::new(&store, &settings)?,
     };
     if let Some(id) = &args.withdraw {
@@ -77,6 +93,10 @@ pub(crate) fn run(app: &App<'_>, args: &CurateArgs) -> anyhow::Result<Exit> {
         let outcome = curation.decide(pattern, ReviewDecision::Withdraw, None, args.origin())?;
         return report(args, &[outcome], &[]);
     }
+    if let Some(id) = &args.draft {
+        let candidate = detect::find_candidate(&candidates, id)?;
+        return curation.save_draft(args, candidate);
+    }
     let named = [
         (&args.approve, ReviewDecision::Approve),
         (&args.reject, ReviewDecision::Reject),
@@ -85,7 +105,7 @@ pub(crate) fn run(app: &App<'_>, args: &CurateArgs) -> anyhow::Result<Exit> {
     for (id, decision) in named {
         let Some(id) = id else { continue };
         let candidate = detect::find_candidate(&candidates, id)?;
-        let text = args.text.as_deref();
+        let text = args.text.as_deref().map(GuidanceText::from);
         let outcome = curation.decide(candidate, decision, text, args.origin())?;
         return report(args, &[outcome], &[]);
     }
@@ -118,12 +138,13 @@ fn curate_error(error: CurateError) -> anyhow::Error {
 
 struct Curation<'a> {
     app: &'a App<'a>,
+    store: &'a Store,
     curator: Curator<'a>,
 }
 
 impl Curation<'_> {
-    /// Approves what passes the gate. Thin but real evidence becomes provisional; what resembles an
-    /// existing text is left to the user.
+    /// Approves what passes the gate. Thin but real evidence becomes provisional; drafts of a
+    /// model, and what resembles an existing text, are left to the user.
     fn auto_approve(
         &self,
         args: &CurateArgs,
@@ -135,7 +156,8 @@ impl Curation<'_> {
             let similar = self.curator.similar(candidate, &view.guidance);
             let is_said = similar.iter().any(|one| !one.enforced);
             let is_thin = view.level == EvidenceLevel::TooThin;
-            if is_thin || is_said || self.curator.catalog_of(candidate).is_err() {
+            let is_draft = view.trust == GuidanceTrust::Model;
+            if is_thin || is_said || is_draft || self.curator.catalog_of(candidate).is_err() {
                 left.push(self.proposal(candidate));
                 continue;
             }
@@ -152,12 +174,18 @@ impl Curation<'_> {
             return Ok(Exit::NothingFound);
         }
         let mut answers = AnswerReader::new(self.app);
+        let question = match model::is_usable(self.app) {
+            true => QUESTION_WITH_MODEL,
+            false => QUESTION,
+        };
         let mut decided = 0;
         'candidates: for (at, candidate) in pending.iter().enumerate() {
-            let mut text = self.curator.view(candidate).guidance;
-            self.show(candidate, &text, at + 1, pending.len());
+            let view = self.curator.view(candidate);
+            let (mut text, mut drafted_by) = (view.guidance, view.drafted_by);
+            self.show(candidate, at + 1, pending.len());
+            self.show_text(candidate, &text, drafted_by.as_deref());
             loop {
-                let Some(answer) = answers.next_answer(QUESTION)? else {
+                let Some(answer) = answers.next_answer(question)? else {
                     break 'candidates;
                 };
                 let decision = match answer.key {
@@ -169,16 +197,35 @@ impl Curation<'_> {
                         continue;
                     }
                     't' => {
-                        text = answer.text.unwrap_or(text);
-                        say!("  {}", sanitize(&text));
+                        if let Some(typed) = answer.text {
+                            (text, drafted_by) = (typed, None);
+                        }
+                        self.show_text(candidate, &text, drafted_by.as_deref());
+                        continue;
+                    }
+                    'm' => {
+                        match self.draft(candidate) {
+                            Ok((draft, model)) => (text, drafted_by) = (draft, Some(model)),
+                            Err(error) => say!("No draft: {}.", sanitize(&format!("{error:#}"))),
+                        }
+                        self.show_text(candidate, &text, drafted_by.as_deref());
                         continue;
                     }
                     's' => continue 'candidates,
                     'q' => break 'candidates,
-                    _ => continue,
+                    other => {
+                        if !other.is_whitespace() {
+                            say!("{other:?} is not one of the keys.");
+                        }
+                        continue;
+                    }
                 };
                 let origin = DecisionOrigin::User(answer.text);
-                match self.decide(candidate, decision, Some(&text), origin) {
+                let guidance = GuidanceText {
+                    text: &text,
+                    drafted_by: drafted_by.as_deref(),
+                };
+                match self.decide(candidate, decision, Some(guidance), origin) {
                     Ok(outcome) => say!("{}", sanitize(&outcome_line(&outcome))),
                     Err(error) => {
                         say!("{}", sanitize(&error.to_string()));
@@ -192,15 +239,21 @@ impl Curation<'_> {
         Ok(Exit::of_query(decided == 0))
     }
 
-    fn show(&self, candidate: &PatternCandidate, text: &str, at: usize, of: usize) {
+    fn show(&self, candidate: &PatternCandidate, at: usize, of: usize) {
         say!(
-            "\n{at}/{of}  {} {} in {} ({}): {}",
-            candidate.kind,
-            sanitize(&candidate.name),
-            count(candidate.sessions, "session"),
-            learning::agent_names(&candidate.flavors),
+            "\n{at} of {of}: {}\n  {}\n  evidence: {}",
+            sanitize(&learning::problem_line(candidate)),
+            learning::cost_line(candidate),
             learning::level_text(self.curator.level(candidate)),
         );
+    }
+
+    /// Shows what agents would read, and what already says the same.
+    fn show_text(&self, candidate: &PatternCandidate, text: &str, drafted_by: Option<&str>) {
+        match drafted_by {
+            Some(model) => say!("Draft by {}, for you to check:", sanitize(model)),
+            None => say!("Agents would read:"),
+        }
         say!("  {}", sanitize(text));
         for found in self.curator.similar(candidate, text) {
             say!("  {}", sanitize(&learning::similar_line(&found)));
@@ -211,7 +264,7 @@ impl Curation<'_> {
         &self,
         candidate: &PatternCandidate,
         decision: ReviewDecision,
-        text: Option<&str>,
+        text: Option<GuidanceText<'_>>,
         origin: DecisionOrigin,
     ) -> anyhow::Result<DecisionOutcome> {
         let planned = self
@@ -224,7 +277,7 @@ impl Curation<'_> {
     }
 
     fn proposal(&self, candidate: &PatternCandidate) -> Value {
-        let text = self.curator.view(candidate).guidance;
+        let view = self.curator.view(candidate);
         json!({
             "id": candidate.id,
             "kind": candidate.kind,
@@ -232,17 +285,29 @@ impl Curation<'_> {
             "sessions": candidate.sessions,
             "flavors": candidate.flavors,
             "level": self.curator.level(candidate),
-            "similar": self.curator.similar(candidate, &text),
-            "guidance": text,
+            "similar": self.curator.similar(candidate, &view.guidance),
+            "guidance": view.guidance,
+            "drafted_by": view.drafted_by,
+            "trust": view.trust,
         })
     }
 }
 
 fn outcome_line(outcome: &DecisionOutcome) -> String {
-    let decision = outcome.decision.name();
-    match &outcome.file {
-        Some(file) => format!("{decision} {}: wrote {}", outcome.name, file.display()),
-        None => format!("{decision} {}", outcome.name),
+    let decided = match outcome.decision {
+        ReviewDecision::Approve => "Approved",
+        ReviewDecision::Reject => "Rejected",
+        ReviewDecision::Discuss => "Postponed",
+        ReviewDecision::Withdraw => "Withdrawn",
+    };
+    let name = &outcome.name;
+    match (&outcome.file, outcome.status) {
+        (Some(file), Some(EntryStatus::Provisional)) => {
+            let file = file.display();
+            format!("{decided} {name} as provisional; wrote {file}")
+        }
+        (Some(file), _) => format!("{decided} {name}; wrote {}", file.display()),
+        (None, _) => format!("{decided} {name}."),
     }
 }
 
@@ -259,7 +324,7 @@ fn report(
         }
         if !pending.is_empty() {
             let left = count(pending.len(), "candidate");
-            say!("Left without a decision: {left}.");
+            say!("Left for you to decide with `throughline curate`: {left}.");
         }
     }
     Ok(Exit::of_query(decided.is_empty() && pending.is_empty()))

@@ -7,12 +7,25 @@ use serde_json::json;
 
 use crate::commands::App;
 use crate::learning::{self, agent_names};
-use crate::output::table::{count, format_table};
+use crate::output::table::{TableColumn, count, format_columns};
 use crate::output::text::sanitize;
 use crate::output::wrap::truncate;
 use crate::output::{self, Exit, error_with_hint, time};
 
-const NAME_CHARS: usize = 60;
+/// Agents and names are not truncated below these widths.
+const AGENTS_COLUMNS_MIN: usize = 10;
+const NAME_COLUMNS_MIN: usize = 24;
+const COLUMNS: &[TableColumn] = &[
+    TableColumn::left("ID"),
+    TableColumn::left("KIND"),
+    TableColumn::right("SESSIONS"),
+    TableColumn::left("AGENTS").shrinks_to(AGENTS_COLUMNS_MIN),
+    TableColumn::right("COST"),
+    TableColumn::right("TOKENS").dropped_at(1),
+    TableColumn::left("NAME").shrinks_to(NAME_COLUMNS_MIN),
+];
+/// The list shows this many candidates, and says how many more there are.
+const LISTED_MAX: usize = 40;
 
 /// Find problems that recur across sessions
 ///
@@ -20,7 +33,7 @@ const NAME_CHARS: usize = 60;
 /// stale instructions. Problems of several agents come first, then the most expensive.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DetectArgs {
-    /// Only what occurred in at least this many sessions
+    /// Only what occurred in at least this many sessions; normal work needs twice as many
     #[arg(long, default_value_t = 3, value_name = "NUMBER")]
     min_frequency: u64,
 
@@ -53,10 +66,18 @@ pub(crate) fn run(app: &App<'_>, args: &DetectArgs) -> anyhow::Result<Exit> {
         say!("Nothing recurs in {sessions} or more. Read more logs with `throughline ingest`.");
         return Ok(Exit::NothingFound);
     }
-    let mut rows = vec![header()];
-    rows.extend(candidates.iter().map(row));
-    write!(app.output(), "{}", format_table(&rows))?;
-    say!("`throughline detect --explain ID` shows the evidence; `throughline curate` decides.");
+    let shown = match app.columns() {
+        Some(_) => candidates.len().min(LISTED_MAX),
+        None => candidates.len(),
+    };
+    let rows: Vec<_> = candidates[..shown].iter().map(row).collect();
+    let table = format_columns(COLUMNS, &rows, app.columns());
+    write!(app.output(), "{table}")?;
+    if shown < candidates.len() {
+        let more = count(candidates.len() - shown, "more candidate");
+        say!("{more}; `throughline detect | less` shows all of them.");
+    }
+    say!("Evidence: throughline detect --explain ID. Decide: throughline curate.");
     Ok(Exit::Done)
 }
 
@@ -81,14 +102,8 @@ pub(crate) fn find_candidate<'c>(
     }
 }
 
-fn header() -> Vec<String> {
-    ["ID", "KIND", "SESSIONS", "AGENTS", "COST", "NAME"]
-        .map(str::to_owned)
-        .to_vec()
-}
-
 fn row(candidate: &PatternCandidate) -> Vec<String> {
-    let mut name = truncate(&sanitize(&candidate.name), NAME_CHARS);
+    let mut name = sanitize(&candidate.name);
     if let Some(file) = &candidate.stale_in {
         name += &format!(" (named in {})", sanitize(file));
     }
@@ -98,45 +113,59 @@ fn row(candidate: &PatternCandidate) -> Vec<String> {
         candidate.sessions.to_string(),
         agent_names(&candidate.flavors),
         format!("{} min", candidate.minutes),
+        short_number(candidate.tokens),
         name,
     ]
 }
 
+fn short_number(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}k", number / 1_000),
+        _ => format!("{}M", number / 1_000_000),
+    }
+}
+
 /// Formats a candidate with the sessions that it occurred in.
 pub(crate) fn format_evidence(app: &App<'_>, candidate: &PatternCandidate) -> String {
+    let spread = match candidate.cross_flavor {
+        true => "; several agents (cross-flavor)",
+        false => "",
+    };
     let mut page = format!(
-        "{} {} ({})\n{} in {}, {} overcome; {} min, {} tokens; {}{}\n\n",
-        candidate.kind,
-        sanitize(&candidate.name),
+        "{} ({})\n{}\novercome in {} of {}; days: {}{spread}\n\n",
+        sanitize(&learning::problem_line(candidate)),
         candidate.id,
-        count(candidate.times, "event"),
-        count(candidate.sessions, "session"),
+        learning::cost_line(candidate),
         candidate.overcome,
-        candidate.minutes,
-        candidate.tokens,
-        agent_names(&candidate.flavors),
-        if candidate.cross_flavor {
-            ", cross-flavor"
-        } else {
-            ""
-        },
+        count(candidate.sessions, "session"),
+        candidate.days,
     );
     for one in &candidate.evidence {
         let record = one
             .record
             .map_or_else(|| "-".to_owned(), |record| record.to_string());
         page += &format!(
-            "{}  {}  {}  {}\n  throughline show {record}\n  {}\n",
+            "{}  {}, {}\n  session {}\n  throughline show {record}\n  {}\n",
             time::format_time(one.at, &app.environment.zone),
-            one.session,
-            count(one.times, "event"),
+            count(one.times, "time"),
             if one.overcome {
                 "overcome"
             } else {
                 "not overcome"
             },
-            truncate(&sanitize(&one.text), 160),
+            one.session,
+            truncate(
+                &sanitize(&one.text),
+                app.columns().unwrap_or(160).max(40) - 2
+            ),
         );
+    }
+    let hidden = candidate
+        .sessions
+        .saturating_sub(candidate.evidence.len() as u64);
+    if hidden > 0 {
+        page += &format!("and {}\n", count(hidden, "more session"));
     }
     page
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use learn::measure::{Baseline, EffectState, Measurement, measure_placed};
+use learn::measure::{AffectedCount, Baseline, EffectState, Measurement, measure_placed};
 use serde_json::json;
 
 use crate::commands::App;
@@ -55,41 +55,46 @@ pub(crate) fn run(app: &App<'_>, args: &MeasureArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Formats a measurement: what it says first, then the figures, then what to do.
 pub(crate) fn format_measurement(one: &Measurement) -> String {
     let effect = &one.effect;
-    let rate =
-        |count: learn::measure::AffectedCount| format!("{} of {}", count.affected, count.sessions);
     let mut page = format!(
-        "{} {}: {}\n  affected sessions: {} before, {} after; ratio {:.2} [{:.2}, {:.2}]\n",
+        "{} {}: {}\n  {}\n  affected sessions: {} before, {} after\n",
         one.id,
         sanitize(&one.name),
         effect.state.name(),
-        rate(effect.before),
-        rate(effect.after),
-        effect.ratio,
-        effect.ratio_low,
-        effect.ratio_high,
+        verdict(one),
+        rate(one.before),
+        rate(one.after),
     );
-    page += &match (effect.state, effect.sessions_needed) {
-        (EffectState::TooEarly | EffectState::Open, Some(more)) if more > 0 => {
-            format!(
-                "  a halving would show after about {} more\n",
-                count(more, "session")
-            )
-        }
-        (EffectState::TooEarly | EffectState::Open, None) => {
-            "  no number of sessions would show a halving: the baseline is too small\n".to_owned()
-        }
-        _ => String::new(),
-    };
-    if one.baseline == Baseline::History {
-        page += "  the baseline is from before the decision, so only a strong effect counts\n";
+    if one.after.sessions > 0 {
+        page += &format!(
+            "  ratio {:.2}, between {:.2} and {:.2} (95 %, drift included)\n",
+            effect.ratio, effect.ratio_low, effect.ratio_high,
+        );
     }
+    page += &power_line(one);
+    if let Some(control) = &one.control {
+        page += &format!(
+            "  without the pattern: {} before, {} after; ratio of ratios {:.2}\n",
+            rate(control.before),
+            rate(control.after),
+            control.ratio_of_ratios,
+        );
+    }
+    page += match one.baseline {
+        Baseline::History => "  baseline: before the decision, so only a strong effect counts\n",
+        Baseline::RunIn => "  baseline: after the decision; earlier sessions count half\n",
+    };
     for change in &one.also_changed {
         page += &format!("  also changed: {}\n", sanitize(change));
     }
+    if one.set_aside > 0 {
+        let sessions = count(one.set_aside, "session");
+        page += &format!("  set aside: {sessions} with another model or version of the agent\n");
+    }
     page += &format!(
-        "  costs {} per session, {} so far\n",
+        "  cost: {} per session, {} so far\n",
         count(one.tokens_per_session, "token"),
         one.tokens_spent
     );
@@ -105,4 +110,44 @@ pub(crate) fn format_measurement(one: &Measurement) -> String {
         page += &format!("  withdraw it: throughline curate --withdraw {}\n", one.id);
     }
     page
+}
+
+fn rate(count: AffectedCount) -> String {
+    format!("{} of {}", count.affected, count.sessions)
+}
+
+/// Says in a sentence what the state means.
+fn verdict(one: &Measurement) -> &'static str {
+    let contradicted = one.control.is_some_and(|control| control.contradicts);
+    match one.effect.state {
+        EffectState::TooEarly if one.after.sessions == 0 => "no session has read it yet",
+        EffectState::TooEarly => "too few sessions before or after to compare",
+        EffectState::Helps => "fewer sessions are affected, beyond chance and drift",
+        EffectState::NoEffect => "as many sessions are affected as before: not worth its tokens",
+        EffectState::Harms => "more sessions are affected than before",
+        EffectState::Open if contradicted => "changed alike where the pattern is not active",
+        EffectState::Open => "the sessions so far do not decide it",
+    }
+}
+
+/// Says how many more sessions it would take to see a halving.
+fn power_line(one: &Measurement) -> String {
+    if !matches!(one.effect.state, EffectState::TooEarly | EffectState::Open) {
+        return String::new();
+    }
+    match (one.sessions_needed, one.sessions_needed_chance) {
+        (Some(more @ 1..), Some(chance)) => format!(
+            "  needs about {} to see a halving ({:.0} % chance)\n",
+            count(more, "more session"),
+            100.0 * chance,
+        ),
+        (Some(_), Some(chance)) => {
+            let chance = 100.0 * chance;
+            format!("  a halving would have shown by now ({chance:.0} % chance)\n")
+        }
+        _ => {
+            let before = count(one.before.sessions, "session");
+            format!("  {before} before are too few to see a halving, whatever follows\n")
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! The learning loop: the transcript in `docs/LEARNING.md`, forgetting, and split ingestion.
 
+mod drafts;
 mod http;
+mod page;
 mod terminal;
 
 use std::fmt::Write;
@@ -47,7 +49,10 @@ impl LearningEnv {
         use std::io::Write;
         use std::process::Stdio;
         let mut command = self.env.command(args);
-        command.current_dir(self.shop()).env("THROUGHLINE_NOW", now);
+        command
+            .current_dir(self.shop())
+            .env("THROUGHLINE_NOW", now)
+            .env("TEST_KEY", "not-a-real-key-77");
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -4,6 +4,209 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r"password authentication failed|no pg_hba\.conf entry",
+        "postgres/authentication",
+        &[(
+            "FATAL:  password authentication failed for user \"shop\"",
+            "postgres/authentication",
+        )],
+    ),
+    reader(
+        r"\bdatabase is locked\b",
+        "sql/database-locked",
+        &[(
+            "sqlite3.OperationalError: database is locked",
+            "sql/database-locked",
+        )],
+    ),
+    reader(
+        r"UNIQUE constraint failed",
+        "sql/unique-constraint",
+        &[(
+            "sqlite3.IntegrityError: UNIQUE constraint failed: items.id",
+            "sql/unique-constraint",
+        )],
+    ),
+    reader(
+        r"\bMongo\w*Error: (E\d+)",
+        "mongo/$1",
+        &[(
+            "MongoServerError: E11000 duplicate key error collection: a.b",
+            "mongo/E11000",
+        )],
+    ),
+    reader(
+        r"^\(error\) ([A-Z]{3,}) ",
+        "redis/$1",
+        &[(
+            "(error) WRONGTYPE Operation against a key holding the wrong kind",
+            "redis/WRONGTYPE",
+        )],
+    ),
+    reader(
+        r"^CMake Error at \S+ \((\w+)\):",
+        "cmake/$1",
+        &[(
+            "CMake Error at CMakeLists.txt:3 (target_link_libraries):",
+            "cmake/target_link_libraries",
+        )],
+    ),
+    reader(
+        r#"package configuration file provided by "(\w+)"|providing "Find(\w+)\.cmake""#,
+        "cmake/missing-package $1$2",
+        &[(
+            "  By not providing \"FindBoost.cmake\" in CMAKE_MODULE_PATH this project has",
+            "cmake/missing-package Boost",
+        )],
+    ),
+    reader(
+        r"^configure: error: (?P<msg>.+)",
+        "configure/$msg",
+        &[(
+            "configure: error: C compiler cannot create executables",
+            "configure/c compiler cannot create executables",
+        )],
+    ),
+    reader(
+        r"container name .* is already in use",
+        "docker/name-in-use",
+        &[(
+            concat!(
+                "Error response from daemon: Conflict. The container name \"/db\" is alre",
+                "ady in use"
+            ),
+            "docker/name-in-use",
+        )],
+    ),
+    reader(
+        r"[Dd]ockerfile parse error|unknown instruction: ",
+        "docker/invalid-dockerfile",
+        &[(
+            concat!(
+                "ERROR: failed to solve: dockerfile parse error on line 3: unknown inst",
+                "ruction: RNU"
+            ),
+            "docker/invalid-dockerfile",
+        )],
+    ),
+    reader(
+        r"connection to the server \S+ was refused",
+        "kubectl/no-connection",
+        &[(
+            "The connection to the server localhost:8080 was refused - did you specify",
+            "kubectl/no-connection",
+        )],
+    ),
+    reader(
+        r"error validating data|unable to recognize \S+\.ya?ml",
+        "kubectl/invalid-manifest",
+        &[(
+            "error: error validating \"a.yaml\": error validating data: unknown field \"x\"",
+            "kubectl/invalid-manifest",
+        )],
+    ),
+    reader(
+        r"^(?:Warning|Error|Notice): .*\((terraform_\w+)\)",
+        "tflint/$1",
+        &[(
+            concat!(
+                "Warning: variable \"x\" is declared but not used (terraform_unused_decla",
+                "rations)"
+            ),
+            "tflint/terraform_unused_declarations",
+        )],
+    ),
+    reader(
+        concat!(
+            r"^yaml: line \d+|yaml: unmarshal errors|ScannerError: |ParserError: while p",
+            r"arsing a block"
+        ),
+        "yaml/invalid",
+        &[("yaml: line 9: did not find expected key", "yaml/invalid")],
+    ),
+    reader(
+        r"^mise ERROR no tasks? (?:named )?[\w:-]+ found|^task: Task .* does not exist",
+        "task-runner/unknown-task",
+        &[(
+            "mise ERROR no tasks named lint found",
+            "task-runner/unknown-task",
+        )],
+    ),
+    reader(
+        r"^E: Unable to locate package (\S+)",
+        "apt/no-package $1",
+        &[("E: Unable to locate package foo", "apt/no-package foo")],
+    ),
+    reader(
+        r"Could not get lock /var/lib/(?:dpkg|apt)",
+        "apt/locked",
+        &[(
+            "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 9",
+            "apt/locked",
+        )],
+    ),
+    reader(
+        r"No available formula (?:or cask )?with the name",
+        "brew/no-formula",
+        &[(
+            "Error: No available formula with the name \"fooo\".",
+            "brew/no-formula",
+        )],
+    ),
+    reader(
+        r"^direnv: error .* is blocked",
+        "direnv/blocked",
+        &[(
+            concat!(
+                "direnv: error /w/.envrc is blocked. Run `direnv allow` to approve its ",
+                "content"
+            ),
+            "direnv/blocked",
+        )],
+    ),
+    reader(
+        r"^No version is set for command (\S+)",
+        "asdf/no-version $1",
+        &[("No version is set for command node", "asdf/no-version node")],
+    ),
+    reader(
+        r"^nginx: \[emerg\] (?P<msg>\w+ \w+)",
+        "nginx/$msg",
+        &[(
+            "nginx: [emerg] unknown directive \"servr\" in /etc/nginx/nginx.conf:3",
+            "nginx/unknown directive",
+        )],
+    ),
+    reader(
+        r"^\s+❯+❱ (\S+)|^❯+❱ (\S+)",
+        "semgrep/$1$2",
+        &[(
+            "❯❯❱ python.lang.security.audit.eval-detected",
+            "semgrep/python.lang.security.audit.eval-detected",
+        )],
+    ),
+    reader(
+        r"\bleaks found: [1-9]",
+        "gitleaks/leak",
+        &[("1:00PM WRN leaks found: 1", "gitleaks/leak")],
+    ),
+    reader(
+        concat!(
+            r"^\s+\d+:\d+\s+(?:error|warning|suggestion)\s+.*\s{2,}([A-Z][A-Za-z]+\.[A-Z",
+            r"]\w+)$"
+        ),
+        "vale/$1",
+        &[(
+            " 3:5  error  Use 'x' instead of 'y'.  Vale.Terms",
+            "vale/Vale.Terms",
+        )],
+    ),
+    reader(
+        r" - Unknown word \(",
+        "cspell/unknown-word",
+        &[("a.ts:3:5 - Unknown word (fooo)", "cspell/unknown-word")],
+    ),
+    reader(
         r"Execution failed for task '(?::[\w-]+)*:([\w-]+)'",
         "gradle/$1",
         &[(
@@ -33,10 +236,7 @@ pub(super) const READERS: &[Reader] = &[
     reader(
         r"^CMake Error",
         "cmake/error",
-        &[(
-            "CMake Error at CMakeLists.txt:3 (find_package):",
-            "cmake/error",
-        )],
+        &[("CMake Error: Could not find CMAKE_ROOT !!!", "cmake/error")],
     ),
     reader(
         r"[Nn]o rule to make target [`']([\w./-]+)'",
@@ -171,8 +371,17 @@ pub(super) const READERS: &[Reader] = &[
         ],
     ),
     reader(
+        r"^│ Error: (?P<msg>[^:]+)",
+        "terraform/$msg",
+        &[(
+            "│ Error: Error acquiring the state lock",
+            "terraform/error acquiring the state lock",
+        )],
+    ),
+    reader(
         concat!(
-            r"^(?:psql:.*)?ERROR:\s+(relation|column|syntax error|duplicate key|permission ",
+            r"^(?:psql:.*)?(?:ERROR:|error: error returned from database:)\s+",
+            r"(relation|column|syntax error|duplicate key|permission ",
             r"denied|function|database)",
         ),
         "postgres/$1",
@@ -222,6 +431,14 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
+        r#"Unable to locate credentials|NoCredentialsError|ExpiredToken\b"#,
+        "aws/no-credentials",
+        &[(
+            "Unable to locate credentials. You can configure them by running \"aws configure\".",
+            "aws/no-credentials",
+        )],
+    ),
+    reader(
         r#"ERROR: \(gcloud\.[\w.-]+\) ([A-Z_]{4,})"#,
         "gcloud/$1",
         &[(
@@ -268,8 +485,8 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         concat!(
-            r#"^ERROR: .*(?:BUILD|\.bzl|MODULE).*: (?P<msg>no such target|no such package|[\w ]+"#,
-            r#" not found)"#,
+            r#"^ERROR: .*(?:BUILD|\.bzl|MODULE|//).*?: (?P<msg>no such target|no such package|"#,
+            r#"[\w ]+ not found)"#,
         ),
         "bazel/$msg",
         &[(

@@ -4,6 +4,108 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r"GH006|protected branch hook declined|Protected branch update failed",
+        "git/protected-branch",
+        &[(
+            "remote: error: GH006: Protected branch update failed for refs/heads/main.",
+            "git/protected-branch",
+        )],
+    ),
+    reader(
+        r"untracked working tree files would be (?:overwritten|removed)",
+        "git/untracked-files",
+        &[(
+            concat!(
+                "error: The following untracked working tree files would be overwritten",
+                " by merge:"
+            ),
+            "git/untracked-files",
+        )],
+    ),
+    reader(
+        concat!(
+            r"^(?:fatal|ERROR): (?:repository '[^']+' not found|Repository not found)|^r",
+            r"emote: Repository not found"
+        ),
+        "git/repository-not-found",
+        &[(
+            "fatal: repository 'https://example.com/a.git/' not found",
+            "git/repository-not-found",
+        )],
+    ),
+    reader(
+        r"exceeds GitHub's file size limit|GH001: Large files",
+        "git/file-too-large",
+        &[(
+            concat!(
+                "remote: error: File a.bin is 120.00 MB; this exceeds GitHub's file siz",
+                "e limit"
+            ),
+            "git/file-too-large",
+        )],
+    ),
+    reader(
+        concat!(
+            r"already a rebase-(?:merge|apply) directory|You have not concluded your mer",
+            r"ge|is already in progress"
+        ),
+        "git/operation-in-progress",
+        &[(
+            "fatal: It seems that there is already a rebase-merge directory, and",
+            "git/operation-in-progress",
+        )],
+    ),
+    reader(
+        r"refusing to merge unrelated histories",
+        "git/unrelated-histories",
+        &[(
+            "fatal: refusing to merge unrelated histories",
+            "git/unrelated-histories",
+        )],
+    ),
+    reader(
+        r"missing but already registered worktree|is not a working tree",
+        "git/stale-worktree",
+        &[(
+            "fatal: '/w/x' is a missing but already registered worktree;",
+            "git/stale-worktree",
+        )],
+    ),
+    reader(
+        r"is not a commit and a branch '",
+        "git/unknown-revision",
+        &[(
+            "fatal: 'x' is not a commit and a branch 'y' cannot be created from it",
+            "git/unknown-revision",
+        )],
+    ),
+    reader(
+        r"^fatal: No url found for submodule",
+        "git/submodule-without-url",
+        &[(
+            "fatal: No url found for submodule path 'x' in .gitmodules",
+            "git/submodule-without-url",
+        )],
+    ),
+    reader(
+        r"^Unknown JSON field: ",
+        "gh/unknown-json-field",
+        &[("Unknown JSON field: \"mergedby\"", "gh/unknown-json-field")],
+    ),
+    reader(
+        r"token is missing required scopes|Resource not accessible by",
+        "gh/missing-scope",
+        &[(
+            "error: your authentication token is missing required scopes [read:project]",
+            "gh/missing-scope",
+        )],
+    ),
+    reader(
+        r"^Some checks were not successful",
+        "gh/checks-failed",
+        &[("Some checks were not successful", "gh/checks-failed")],
+    ),
+    reader(
         r"\.lock': File exists|Another git process seems to be running",
         "git/index-locked",
         &[(
@@ -255,7 +357,7 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"Unknown JSON field: |no pull requests found|no checks reported",
+        r"no pull requests found|no checks reported",
         "gh/nothing-found",
         &[(
             "no pull requests found for branch \"x\"",

@@ -4,6 +4,47 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r"there is no POM in this directory",
+        "maven/no-pom",
+        &[(
+            concat!(
+                "[ERROR] The goal requires a project but there is no POM in this direct",
+                "ory (/w)."
+            ),
+            "maven/no-pom",
+        )],
+    ),
+    reader(
+        concat!(
+            r"JAVA_HOME is not set|Could not find tools\.jar|No Java compiler found|Unab",
+            r"le to locate a Java Runtime"
+        ),
+        "jvm/no-jdk",
+        &[(
+            "ERROR: JAVA_HOME is not set and no 'java' command could be found",
+            "jvm/no-jdk",
+        )],
+    ),
+    reader(
+        concat!(
+            r"Unsupported class file major version|invalid (?:target|source) release|Uns",
+            r"upportedClassVersionError"
+        ),
+        "jvm/wrong-java-version",
+        &[(
+            "> Unsupported class file major version 65",
+            "jvm/wrong-java-version",
+        )],
+    ),
+    reader(
+        r"^SDK location not found",
+        "android/no-sdk",
+        &[(
+            "SDK location not found. Define a valid SDK location with ANDROID_HOME",
+            "android/no-sdk",
+        )],
+    ),
+    reader(
         concat!(
             r#"Tests run: \d+, Failures: [1-9]|Tests run: \d+, Failures: \d+, Errors: [1-9]|^[\w"#,
             r#".$]+ > .* FAILED$|org\.opentest4j\.AssertionFailedError|^\s*java\.lang\.Assertion"#,

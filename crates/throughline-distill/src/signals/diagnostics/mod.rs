@@ -39,8 +39,8 @@ pub const UNREAD: &str = "other/";
 /// Recognizes one form of message.
 struct Reader {
     pattern: &'static str,
-    /// The name, with `$1` for a captured word and `$msg` for a captured message in its
-    /// normalized form.
+    /// The name, with `$1` for a captured word, `$msg` for a captured message in its normalized
+    /// form, `$path` for a path without what differs between machines, and `$rule` for a lint.
     name: &'static str,
     /// Lines with the names they must get.
     #[cfg_attr(not(test), expect(dead_code, reason = "the tests run the examples"))]
@@ -143,6 +143,10 @@ fn expand_name(template: &str, captures: &Captures<'_>) -> String {
     if let Some(message) = captures.name("msg") {
         name = name.replace("$msg", &short_message(message.as_str()));
     }
+    if let Some(rule) = captures.name("rule") {
+        // Rust writes the same lint with hyphens on the command line and with underscores in code.
+        name = name.replace("$rule", &rule.as_str().replace('-', "_"));
+    }
     if let Some(path) = captures.name("path") {
         name = name.replace("$path", &relative_path(path.as_str()));
     }
@@ -211,7 +215,8 @@ fn plain_line(line: &str) -> String {
     static NOISE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(concat!(
             r"\x1b\[[0-9;?]*[A-Za-z]|^\s*\[[\w:./@-]{1,30}\] |^<tool_use_error>|",
-            r"</tool_use_error>$|^[\w@/-]+:(?:build|check|dev|lint|test|type)[\w:-]*: +",
+            r"</tool_use_error>$|^(?:#\d+ )?\d+\.\d{3} |",
+            r"^[\w@/-]+:(?:build|check|dev|lint|test|type)[\w:-]*: +",
         ))
         .ok()
     });
@@ -237,6 +242,21 @@ mod tests {
         assert_eq!(one, name("Error: No agent running in worktree 'e2e'"));
         let plain = name("error: can't find the session that doesn't exist");
         assert!(plain.unwrap().contains("session that"));
+    }
+
+    #[test]
+    fn prefixes_of_build_steps_are_removed() {
+        let names = |text: &str| -> Vec<String> {
+            diagnostics(text)
+                .into_iter()
+                .map(|found| found.name)
+                .collect()
+        };
+        assert_eq!(names("#12 3.120 npm error code ERESOLVE"), ["npm/ERESOLVE"]);
+        assert_eq!(
+            names("0.412 error[E0382]: use of moved value: `a`"),
+            ["rustc/E0382"]
+        );
     }
 
     #[test]

@@ -4,6 +4,73 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r": error (C\d{4}|LNK\d{4}): ",
+        "msvc/$1",
+        &[(
+            "C:\\w\\a.cpp(3,5): error C2065: 'x': undeclared identifier",
+            "msvc/C2065",
+        )],
+    ),
+    reader(
+        r"ERROR: (\w+Sanitizer): ([\w-]+)",
+        "sanitizer/$2",
+        &[(
+            "==1==ERROR: AddressSanitizer: heap-use-after-free on address 0x6020",
+            "sanitizer/heap-use-after-free",
+        )],
+    ),
+    reader(
+        r": error: -\[.*\] : |XCTAssert\w* failed|Expectation failed: ",
+        "xctest/failed",
+        &[(
+            concat!(
+                "/w/CartTests.swift:9: error: -[CartTests testTotal] : XCTAssertEqual f",
+                "ailed"
+            ),
+            "xctest/failed",
+        )],
+    ),
+    reader(
+        r"\berror (WHITESPACE|IMPORTS|ENDOFLINE|FINALNEWLINE|CHARSET): ",
+        "dotnet-format/$1",
+        &[(
+            "/w/A.cs(3,5): error WHITESPACE: Fix whitespace formatting.",
+            "dotnet-format/WHITESPACE",
+        )],
+    ),
+    reader(
+        r"^e: .*[Aa]rgument type mismatch",
+        "kotlinc/argument type mismatch",
+        &[(
+            "e: file:///w/A.kt:9:5 Argument type mismatch: actual type is 'String'",
+            "kotlinc/argument type mismatch",
+        )],
+    ),
+    reader(
+        r"^-- (?P<msg>[A-Z][A-Z ]+[A-Z]) -{4,} ",
+        "elm/$msg",
+        &[(
+            concat!(
+                "-- TYPE MISMATCH ------------------------------------------------ src/",
+                "Main.elm"
+            ),
+            "elm/type mismatch",
+        )],
+    ),
+    reader(
+        r"^Error \((\d{4})\): ",
+        "solc/$1",
+        &[("Error (7576): Undeclared identifier.", "solc/7576")],
+    ),
+    reader(
+        r"^\[FAIL[.:\]]",
+        "forge-test/failed",
+        &[(
+            "[FAIL: assertion failed] testTotal() (gas: 1234)",
+            "forge-test/failed",
+        )],
+    ),
+    reader(
         r"\((typecheck)\)$|^\* (typecheck): \d+$",
         "golangci/typecheck",
         &[(
@@ -81,6 +148,25 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
+        r"updates to go\.(?:mod|sum) needed|missing go\.sum entry|go: inconsistent vendoring",
+        "go/mod-out-of-date",
+        &[(
+            "go: updates to go.mod needed; to update it:",
+            "go/mod-out-of-date",
+        )],
+    ),
+    reader(
+        concat!(
+            r"no required module provides package|cannot find module providing|go: cannot ",
+            r"find main module|go\.mod file not found|outside main module",
+        ),
+        "go/no-module",
+        &[(
+            "no required module provides package example.com/x; to add it:",
+            "go/no-module",
+        )],
+    ),
+    reader(
         r#"import cycle not allowed"#,
         "go-build/import-cycle",
         &[(
@@ -122,25 +208,6 @@ pub(super) const READERS: &[Reader] = &[
         &[(
             "panic: runtime error: index out of range [3]",
             "go-test/panic",
-        )],
-    ),
-    reader(
-        r"updates to go\.(?:mod|sum) needed|missing go\.sum entry|go: inconsistent vendoring",
-        "go/mod-out-of-date",
-        &[(
-            "go: updates to go.mod needed; to update it:",
-            "go/mod-out-of-date",
-        )],
-    ),
-    reader(
-        concat!(
-            r"no required module provides package|cannot find module providing|go: cannot ",
-            r"find main module|go\.mod file not found|outside main module",
-        ),
-        "go/no-module",
-        &[(
-            "no required module provides package example.com/x; to add it:",
-            "go/no-module",
         )],
     ),
     reader(
@@ -193,7 +260,7 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"\[-W(?:error=)?([a-z][\w+-]*)(?:=\d)?(?:,-Wunused)?\]$",
+        r"\[(?:-Werror,)?-W(?:error=)?([a-z][\w+-]*)(?:=\d)?(?:,-Wunused)?\]$",
         "cc/-W$1",
         &[(
             "a.c:3:5: error: unused variable 'x' [-Werror=unused-variable]",
@@ -339,12 +406,18 @@ pub(super) const READERS: &[Reader] = &[
         &[("Error: Unbound value foo", "ocaml/unbound value")],
     ),
     reader(
-        r#"• .*\.dart:\d+:\d+ • (\w+)$"#,
+        r#"(?:•|-) .*\.dart:\d+:\d+ (?:•|-) (?:.* - )?(\w+)$"#,
         "dart/$1",
-        &[(
-            "  error • Undefined name 'x' • lib/a.dart:3:5 • undefined_identifier",
-            "dart/undefined_identifier",
-        )],
+        &[
+            (
+                "  error • Undefined name 'x' • lib/a.dart:3:5 • undefined_identifier",
+                "dart/undefined_identifier",
+            ),
+            (
+                "   error - lib/src/a.dart:3:5 - Undefined name 'x'. - undefined_identifier",
+                "dart/undefined_identifier",
+            ),
+        ],
     ),
     reader(
         r#"\.dart:\d+:\d+: Error: "#,

@@ -4,6 +4,28 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r"conflicting dependencies|^ERROR: ResolutionImpossible",
+        "pip/no-solution",
+        &[(
+            concat!(
+                "ERROR: Cannot install a and b because these package versions have conf",
+                "licting dependencies."
+            ),
+            "pip/no-solution",
+        )],
+    ),
+    reader(
+        r"No virtual environment found",
+        "uv/no-virtual-environment",
+        &[(
+            concat!(
+                "error: No virtual environment found; run `uv venv` to create an enviro",
+                "nment"
+            ),
+            "uv/no-virtual-environment",
+        )],
+    ),
+    reader(
         r"^\S+\.pyi?:\d+:\d+: [CRWEF]\d{4}: .*\(([a-z-]+)\)$",
         "pylint/$1",
         &[(
@@ -68,8 +90,8 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"- error: .*\((report\w+)\)$",
-        "pyright/$1",
+        r"- error: .*\((report\w+)\)$|^\s+.*\((report[A-Z]\w+)\)$",
+        "pyright/$1$2",
         &[(
             "  /a/b.py:3:5 - error: \"x\" is not a known attribute (reportAttributeAccessIssue)",
             "pyright/reportAttributeAccessIssue",
@@ -95,6 +117,22 @@ pub(super) const READERS: &[Reader] = &[
         ],
     ),
     reader(
+        r"^E\s+fixture '\w+' not found",
+        "pytest/no-fixture",
+        &[("E       fixture 'client' not found", "pytest/no-fixture")],
+    ),
+    reader(
+        r"^FAILED \S+\.py.* - (?:assert |AssertionError)|^E\s+assert ",
+        "pytest/AssertionError",
+        &[
+            (
+                "FAILED tests/test_a.py::test_x - assert 3 == 4",
+                "pytest/AssertionError",
+            ),
+            ("E       assert 3 == 4", "pytest/AssertionError"),
+        ],
+    ),
+    reader(
         r"^(?:FAILED|ERROR) \S+\.py\S* - ([A-Za-z_][\w.]*)",
         "pytest/$1",
         &[(
@@ -113,6 +151,22 @@ pub(super) const READERS: &[Reader] = &[
         &[(
             "E       AssertionError: assert 1 == 2",
             "pytest/AssertionError",
+        )],
+    ),
+    reader(
+        r"since poetry\.lock was last generated|poetry\.lock is not up to date",
+        "poetry/lock-file-out-of-date",
+        &[(
+            "pyproject.toml changed significantly since poetry.lock was last generated.",
+            "poetry/lock-file-out-of-date",
+        )],
+    ),
+    reader(
+        r"The lockfile at `uv\.lock` needs to be updated",
+        "uv/lock-file-out-of-date",
+        &[(
+            "error: The lockfile at `uv.lock` needs to be updated, but `--locked` was provided.",
+            "uv/lock-file-out-of-date",
         )],
     ),
     reader(
@@ -137,17 +191,30 @@ pub(super) const READERS: &[Reader] = &[
 ];
 
 /// Any other exception. These readers come last, because the message often says more.
-pub(super) const EXCEPTIONS: &[Reader] = &[reader(
-    r"^([A-Za-z_][\w.]*(?:Error|Exception|Interrupt))(?::|$)",
-    "exception/$1",
-    &[
-        (
-            "ValueError: invalid literal for int()",
-            "exception/ValueError",
-        ),
-        (
-            "django.core.exceptions.ImproperlyConfigured.MyError: x",
-            "exception/django.core.exceptions.ImproperlyConfigured.MyError",
-        ),
-    ],
-)];
+pub(super) const EXCEPTIONS: &[Reader] = &[
+    reader(
+        r"^([A-Za-z_][\w.]*(?:Error|Exception|Interrupt))(?::|$)",
+        "exception/$1",
+        &[
+            (
+                "ValueError: invalid literal for int()",
+                "exception/ValueError",
+            ),
+            (
+                "django.core.exceptions.ImproperlyConfigured.MyError: x",
+                "exception/django.core.exceptions.ImproperlyConfigured.MyError",
+            ),
+        ],
+    ),
+    reader(
+        r"^((?:[a-z_]\w*\.)+[A-Z]\w+): ",
+        "exception/$1",
+        &[(
+            concat!(
+                "django.core.exceptions.ImproperlyConfigured: The setting must not be e",
+                "mpty."
+            ),
+            "exception/django.core.exceptions.ImproperlyConfigured",
+        )],
+    ),
+];

@@ -4,15 +4,20 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
-        r"clippy::([a-z_]+)",
-        "clippy/$1",
+        r"^error: no tests to run",
+        "cargo-test/no-tests",
+        &[("error: no tests to run", "cargo-test/no-tests")],
+    ),
+    reader(
+        r"clippy::(?P<rule>[a-z_-]+)",
+        "clippy/$rule",
         &[
             (
                 "   = note: `#[warn(clippy::needless_return)]` on by default",
                 "clippy/needless_return",
             ),
             (
-                "  = note: `-D clippy::redundant_clone` implied by `-D warnings`",
+                "  = note: `-D clippy::redundant-clone` implied by `-D warnings`",
                 "clippy/redundant_clone",
             ),
         ],
@@ -35,8 +40,11 @@ pub(super) const READERS: &[Reader] = &[
         &[("error[E0308]: mismatched types", "rustc/E0308")],
     ),
     reader(
-        r"`(?:#\[(?:warn|deny|forbid)\(|-[DF] )([a-z][a-z_-]+)(?:\)\])?`",
-        "rustc-lint/$1",
+        concat!(
+            r"(?:note|requested on the command line with).*?`",
+            r"(?:#\[(?:warn|deny|forbid)\(|-[DF] )(?:rustdoc::)?(?P<rule>[a-z][a-z_-]+)(?:\)\])?`",
+        ),
+        "rustc-lint/$rule",
         &[
             (
                 "   = note: `#[deny(unused_must_use)]` on by default",
@@ -44,7 +52,7 @@ pub(super) const READERS: &[Reader] = &[
             ),
             (
                 "   = note: `-D unused-imports` implied by `-D warnings`",
-                "rustc-lint/unused-imports",
+                "rustc-lint/unused_imports",
             ),
         ],
     ),
@@ -122,8 +130,8 @@ pub(super) const READERS: &[Reader] = &[
         concat!(
             r"^error: (?P<msg>no matching package named|failed to select a version|failed ",
             r"to (?:load|parse|read|get) [a-z ]+|no such command|package ID specification|",
-            r"no (?:bin|example|test|bench) target|the lock file|cannot update the lock ",
-            r"file|no default toolchain|toolchain .* is not installed|couldn't load source)",
+            r"no (?:bin|example|test|bench) target|no default toolchain|toolchain .* is not ",
+            r"installed|couldn't load source)",
         ),
         "cargo/$msg",
         &[
@@ -137,6 +145,22 @@ pub(super) const READERS: &[Reader] = &[
                 "cargo/failed to parse manifest at",
             ),
         ],
+    ),
+    reader(
+        r"^error: (?:the lock file|cannot update the lock file) .*--locked",
+        "cargo/lock-file-out-of-date",
+        &[(
+            "error: the lock file /a/Cargo.lock needs to be updated but --locked was passed",
+            "cargo/lock-file-out-of-date",
+        )],
+    ),
+    reader(
+        r"is not supported by the following packages?:|requires rustc \d+\.\d+",
+        "cargo/rustc-too-old",
+        &[(
+            "error: package `foo v1.0.0` cannot be built because it requires rustc 1.90 or newer",
+            "cargo/rustc-too-old",
+        )],
     ),
     reader(
         r"Blocking waiting for file lock",

@@ -4,6 +4,19 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r"^Syntax error .*\.clj",
+        "clojure/syntax",
+        &[("Syntax error compiling at (a.clj:3:1).", "clojure/syntax")],
+    ),
+    reader(
+        r"CocoaPods could not find compatible versions",
+        "cocoapods/no-solution",
+        &[(
+            "[!] CocoaPods could not find compatible versions for pod \"Alamofire\":",
+            "cocoapods/no-solution",
+        )],
+    ),
+    reader(
         r": [CWEF]: (?:\[Correctable\] )?([A-Z]\w+/\w+):",
         "rubocop/$1",
         &[(
@@ -107,6 +120,17 @@ pub(super) const READERS: &[Reader] = &[
         &[(
             "Found 3 of 120 files that can be fixed in 0.5 seconds",
             "php-cs-fixer/unformatted",
+        )],
+    ),
+    reader(
+        concat!(
+            r"undefined (function|variable|module) .*\(expected .* to define|",
+            r"error: undefined (variable)",
+        ),
+        "elixir/undefined-$1$2",
+        &[(
+            "** (CompileError) lib/a.ex:3: undefined function f/1 (expected A to define such",
+            "elixir/undefined-function",
         )],
     ),
     reader(

@@ -4,6 +4,59 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r"NotFound: No such file or directory.*'(?P<path>[^']+)'$",
+        "shell/path-missing $path",
+        &[(
+            concat!(
+                "error: Uncaught NotFound: No such file or directory (os error 2): read",
+                "file 'x.json'"
+            ),
+            "shell/path-missing x.json",
+        )],
+    ),
+    reader(
+        concat!(
+            r"(?:^|[ :])(?:\w*[Ee]rror|\w*Exception|NotFound|Caused by): No such file or",
+            r" directory"
+        ),
+        "shell/path-missing",
+        &[(
+            "Error: No such file or directory (os error 2)",
+            "shell/path-missing",
+        )],
+    ),
+    reader(
+        r"[Ss]egmentation fault|SIGSEGV",
+        "shell/segfault",
+        &[("Segmentation fault (core dumped)", "shell/segfault")],
+    ),
+    reader(
+        r"OOMKilled",
+        "shell/out-of-memory",
+        &[("Container killed: OOMKilled", "shell/out-of-memory")],
+    ),
+    reader(
+        r"^g?awk: .*syntax error",
+        "awk/syntax",
+        &[("awk: cmd. line:1: syntax error at or near }", "awk/syntax")],
+    ),
+    reader(
+        r#""code"\s*:\s*([45]\d\d)\b"#,
+        "http/$1",
+        &[(
+            "{\"error\":{\"code\":401,\"message\":\"Invalid API key\"}}",
+            "http/401",
+        )],
+    ),
+    reader(
+        r"^rsync error: (?P<msg>[a-z/ ]+)",
+        "rsync/$msg",
+        &[(
+            "rsync error: some files/attrs were not transferred (code 23)",
+            "rsync/some <path> were not transferred",
+        )],
+    ),
+    reader(
         r"command not found: ([\w.@/-]+)",
         "shell/command-not-found $1",
         &[(
@@ -195,7 +248,7 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"(?i)connection refused|failed to connect to|connection reset|network is unreachable",
+        r"(?i)connection refused|ECONNREFUSED|failed to connect to|connection reset|unreachable$",
         "net/no-connection",
         &[(
             "curl: (7) Failed to connect to localhost port 3000: Connection refused",

@@ -4,6 +4,36 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r"ESLint couldn't find (?:an eslint\.config|a configuration file)",
+        "eslint/no-config",
+        &[(
+            "ESLint couldn't find an eslint.config.(js|mjs|cjs) file.",
+            "eslint/no-config",
+        )],
+    ),
+    reader(
+        r"Executable doesn't exist at .*ms-playwright",
+        "playwright/missing-browser",
+        &[(
+            concat!(
+                "Error: browserType.launch: Executable doesn't exist at /a/ms-playwrigh",
+                "t/chrome"
+            ),
+            "playwright/missing-browser",
+        )],
+    ),
+    reader(
+        r#"Couldn't find package \"([\w@/.-]+)\""#,
+        "npm/no-package $1",
+        &[(
+            concat!(
+                "error Couldn't find package \"foo\" required by \"web@1.0.0\" on the \"npm\"",
+                " registry."
+            ),
+            "npm/no-package foo",
+        )],
+    ),
+    reader(
         r"\berror TS(\d{3,6}):",
         "tsc/TS$1",
         &[
@@ -179,7 +209,7 @@ pub(super) const READERS: &[Reader] = &[
         ],
     ),
     reader(
-        r"Cannot find (?:module|package) '(@?[\w-][\w./-]*)'",
+        r#"Cannot find (?:module|package) ['"](@?[\w-][\w./-]*)['"]"#,
         "node/module-not-found $1",
         &[(
             "Error: Cannot find module 'yaml'",
@@ -187,7 +217,7 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"Cannot find module '[./]",
+        r#"Cannot find module ['"][./]"#,
         "node/module-not-found (a local file)",
         &[(
             "Error: Cannot find module './build/a.js'",
@@ -212,11 +242,25 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         concat!(
-            r"^\s*(?:Uncaught )?(?:Error: )?\b(EACCES|EADDRINUSE|ECONNREFUSED|ECONNRESET|",
-            r"EEXIST|EISDIR|EMFILE|ENOSPC|ENOTDIR|ENOTEMPTY|EPERM|EPIPE|ETIMEDOUT)\b",
+            r"^\s*(?:Uncaught )?(?:Error: )?\b(EACCES|ECONNRESET|EEXIST|EISDIR|EMFILE|ENOSPC|",
+            r"ENOTDIR|ENOTEMPTY|EPERM|EPIPE|ETIMEDOUT)\b",
         ),
         "node/$1",
         &[("Error: EACCES: permission denied, open '/x'", "node/EACCES")],
+    ),
+    reader(
+        r"\bPrisma\w*Error.*\b(P\d{4})\b|^Error: (P\d{4})\b|^Error code: (P\d{4})",
+        "prisma/$1$2$3",
+        &[
+            (
+                "Error: P1001: Can't reach database server at `localhost:5432`",
+                "prisma/P1001",
+            ),
+            (
+                "PrismaClientInitializationError: P1001: Can't reach database server at `db`",
+                "prisma/P1001",
+            ),
+        ],
     ),
     reader(
         r"^(?:npm ERR!|npm error) code (E\w+)",
@@ -272,18 +316,18 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         r"^\s*(?:Uncaught )?((?:Syntax|Type|Reference|Range)Error): ",
-        "js-error/$1",
+        "exception/$1",
         &[(
             "TypeError: Cannot read properties of undefined (reading 'x')",
-            "js-error/TypeError",
+            "exception/TypeError",
         )],
     ),
     reader(
         r#"^error: Uncaught .*?((?:Syntax|Type|Reference|Range)Error): "#,
-        "js-error/$1",
+        "exception/$1",
         &[(
             "error: Uncaught (in promise) TypeError: x is not a function",
-            "js-error/TypeError",
+            "exception/TypeError",
         )],
     ),
     reader(

@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use learn::curate::{
-    CurateError, Curator, DecisionOrigin, EntryStatus, PlannedDecision, ReviewDecision,
+    CurateError, Curator, DecisionOrigin, EntryStatus, GuidanceText, PlannedDecision,
+    ReviewDecision,
 };
 use learn::detect::PatternCandidate;
 use serde::{Deserialize, Serialize};
@@ -120,7 +121,7 @@ fn decide(
         .plan(
             candidate,
             body.decision.into(),
-            body.text.as_deref(),
+            body.text.as_deref().map(GuidanceText::from),
             origin,
         )
         .map_err(curate_error)?;

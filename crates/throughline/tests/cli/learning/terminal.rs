@@ -96,12 +96,12 @@ fn candidates_are_decided_with_single_keys() {
     terminal.send("Close every file, and check the error.\n");
     terminal.wait_for("[q]uit?");
     terminal.send("a");
-    terminal.wait_for("approve golangci/errcheck: wrote ");
+    terminal.wait_for("Approved golangci/errcheck; wrote ");
     terminal.wait_for("[q]uit?");
     terminal.send("r");
     terminal.wait_for("Reason");
     terminal.send("that is how work goes\n");
-    terminal.wait_for("reject mise run lint");
+    terminal.wait_for("Rejected mise run lint.");
     assert_eq!(terminal.finish(), Some(0));
     let file = env.shop().join(".throughline/patterns/b0c618ebf6fc.md");
     let text = fs::read_to_string(file).unwrap();
