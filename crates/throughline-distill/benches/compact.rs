@@ -54,6 +54,7 @@ fn main() {
             template: &template,
             transcript: Some("log.jsonl"),
             restored: None,
+            remembered: None,
             uses_notes: true,
             hook_results: &[],
             measured_tokens: None,

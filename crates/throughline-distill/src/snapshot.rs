@@ -219,7 +219,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
+        #![proptest_config(ProptestConfig::with_cases(cases()))]
 
         #[test]
         fn every_size_holds_and_every_item_is_whole(
@@ -245,6 +245,15 @@ mod tests {
                     prop_assert!(text.contains(said.as_str()));
                 }
             }
+        }
+    }
+
+    /// The soak test tries 10,000 sessions.
+    fn cases() -> u32 {
+        if std::env::var("THROUGHLINE_SOAK").is_ok() {
+            10_000
+        } else {
+            256
         }
     }
 

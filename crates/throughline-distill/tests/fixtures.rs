@@ -89,6 +89,7 @@ fn whole(session: &str, messages: &[Message], cut: usize) -> usize {
         template: &Template::default(),
         transcript: None,
         restored: None,
+        remembered: None,
         uses_notes: true,
         hook_results: &[],
         measured_tokens: None,

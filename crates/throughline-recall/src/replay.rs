@@ -18,7 +18,7 @@ use memory::layers::{
 };
 use serde::Serialize;
 
-use crate::seed::{FilePredictor, Seed, SeedRequest};
+use crate::seed::{FilePredictor, Seed, SeedRequest, is_opening};
 
 /// How many sessions fill the memory before anything is counted; of few sessions, a third.
 const WARM_UP_SESSIONS: usize = 20;
@@ -96,7 +96,12 @@ pub struct LayerReport {
     pub precision_at_5: f64,
     pub recall_at_10: f64,
     pub recall_at_25: f64,
+    /// The same among the files that an earlier session had touched.
+    pub recall_at_10_of_seen: f64,
+    /// The share of the next touches after a compaction whose file was restored or named.
     pub covered: f64,
+    /// The share whose file was restored with a card.
+    pub covered_by_cards: f64,
     /// The share of touches of files that were touched before.
     pub seen_before: f64,
     /// Hits in working memory among those.
@@ -112,7 +117,9 @@ struct SessionCounts {
     precision_at_5: Option<f64>,
     recall_at_10: Option<f64>,
     recall_at_25: Option<f64>,
-    covered: Vec<f64>,
+    recall_at_10_of_seen: Option<f64>,
+    /// For each compaction: covered by all files that are named, and by those with cards.
+    covered: Vec<[f64; 2]>,
     working_tokens_max: u64,
 }
 
@@ -170,7 +177,9 @@ fn replay_session(
             ReplayAction::Compaction => {
                 let restored = predictor.restored_files(&own);
                 let next = &session.events[position..];
-                counts.covered.extend(coverage(&restored, next));
+                let all = [&restored.files[..], &restored.pointers].concat();
+                let shares = coverage(&all, next).zip(coverage(&restored.files, next));
+                counts.covered.extend(shares.map(<[f64; 2]>::from));
             }
             ReplayAction::Interaction => {
                 let (is_due, effects) = working.end_interaction(at);
@@ -206,6 +215,10 @@ fn replay_session(
                 keep(cache, working.insert(key, card, now), now);
                 let is_new = !own.files.iter().any(|file| file.path == *path);
                 own.add(path, *is_edit, now);
+                if is_new && refresh == SeedRefresh::Periodic && is_opening(&own) {
+                    let next = predictor.predict_next(&own, SEEDS_MAX);
+                    working.seed(seed_cards(&next, known), now);
+                }
                 if is_new {
                     let next = predictor.predict_next(&own, PREFETCHED_FILES);
                     prefetch(cache, &working, seed_cards(&next, known), now);
@@ -220,7 +233,7 @@ fn replay_session(
         cache.insert(key, card.unwrap_or(Card::of_size(CARD_TOKENS_MAX)), now);
     }
     if !own.files.is_empty() && !seeds.is_empty() {
-        score_seeds(&seeds, &own, &mut counts);
+        score_seeds(&predictor, &seeds, &own, &mut counts);
     }
     counts
 }
@@ -310,7 +323,12 @@ fn coverage(restored: &[Seed], events: &[ReplayEvent]) -> Option<f64> {
     (!next.is_empty()).then(|| covered.count() as f64 / next.len() as f64)
 }
 
-fn score_seeds(seeds: &[Seed], own: &SessionTouches, counts: &mut SessionCounts) {
+fn score_seeds(
+    predictor: &FilePredictor,
+    seeds: &[Seed],
+    own: &SessionTouches,
+    counts: &mut SessionCounts,
+) {
     let touched: BTreeSet<&str> = own.files.iter().map(|file| file.path.as_str()).collect();
     let hits = |limit: usize| {
         let hits = seeds
@@ -322,6 +340,8 @@ fn score_seeds(seeds: &[Seed], own: &SessionTouches, counts: &mut SessionCounts)
     counts.precision_at_5 = Some(hits(5) / 5.0);
     counts.recall_at_10 = Some(hits(10) / touched.len() as f64);
     counts.recall_at_25 = Some(hits(25) / touched.len() as f64);
+    let seen = touched.iter().filter(|path| predictor.knows(path)).count();
+    counts.recall_at_10_of_seen = (seen > 0).then(|| hits(10) / seen as f64);
 }
 
 fn summarize(counts: &[SessionCounts]) -> LayerReport {
@@ -337,10 +357,11 @@ fn summarize(counts: &[SessionCounts]) -> LayerReport {
     let mean = |value: fn(&SessionCounts) -> Option<f64>| {
         average(&counts.iter().filter_map(value).collect::<Vec<_>>())
     };
-    let covered: Vec<f64> = counts
-        .iter()
-        .flat_map(|session| session.covered.clone())
-        .collect();
+    let covered = |index: usize| -> Vec<f64> {
+        let shares = counts.iter().flat_map(|session| &session.covered);
+        shares.map(|shares| shares[index]).collect()
+    };
+    let (covered, covered_by_cards) = (covered(0), covered(1));
     let fullest = counts
         .iter()
         .map(|session| session.working_tokens_max)
@@ -358,7 +379,9 @@ fn summarize(counts: &[SessionCounts]) -> LayerReport {
         precision_at_5: mean(|session| session.precision_at_5),
         recall_at_10: mean(|session| session.recall_at_10),
         recall_at_25: mean(|session| session.recall_at_25),
+        recall_at_10_of_seen: mean(|session| session.recall_at_10_of_seen),
         covered: average(&covered),
+        covered_by_cards: average(&covered_by_cards),
         seen_before: share(seen, touches),
         l1_of_seen: share(layer(Layer::Working), seen),
         working_full: share(fullest, room),

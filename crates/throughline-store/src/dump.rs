@@ -7,6 +7,7 @@ use rusqlite::types::ValueRef;
 use crate::Store;
 use crate::error::Result;
 use crate::hex;
+use crate::texts::compression::cell_text;
 use crate::texts::reader::TextReader;
 use crate::{index, records};
 
@@ -260,7 +261,10 @@ fn format_value(value: ValueRef<'_>) -> String {
         ValueRef::Integer(number) => number.to_string(),
         ValueRef::Real(number) => number.to_string(),
         ValueRef::Text(text) => String::from_utf8_lossy(text).replace('\n', "⏎"),
-        ValueRef::Blob(bytes) => hex::encode(bytes),
+        ValueRef::Blob(bytes) => match cell_text(value) {
+            Some(text) => text.replace('\n', "⏎"),
+            None => hex::encode(bytes),
+        },
     }
 }
 

@@ -237,7 +237,11 @@ impl<'a> CutContext<'a> {
             None => {
                 // A file that was read before the last boundary may still be in use.
                 let cut = task.visible.get(..from).unwrap_or(&[]);
-                RestoredContext::from_messages(cut, tail, &task.limits.restore)
+                let mut restored = RestoredContext::from_messages(cut, tail, &task.limits.restore);
+                if let Some(remembered) = task.remembered {
+                    restored.add_remembered(remembered, tail);
+                }
+                restored
             }
         };
         let mut draft = CompactedConversation {

@@ -34,7 +34,7 @@ pub use self::limits::{CompactionLimits, RestoreLimits};
 pub use self::outcome::{
     CompactedConversation, CompactionFigures, CompactionOutcome, Declined, SummarySource, Trigger,
 };
-pub use self::restore::{RestoredContext, RestoredFile, TodoItem};
+pub use self::restore::{RememberedFiles, RestoredContext, RestoredFile, TodoItem};
 pub use self::summarize::summarize_messages;
 pub use self::ties::MessageTies;
 pub use self::turns::{Repair, RequestMessages, merge_turns};
@@ -58,6 +58,8 @@ pub struct CompactionTask<'a> {
     pub transcript: Option<&'a str>,
     /// The files, todos and plan to restore. `None`: those that the messages mention last.
     pub restored: Option<&'a RestoredContext>,
+    /// What working memory knows of the session's files. It completes what the messages mention.
+    pub remembered: Option<&'a RememberedFiles>,
     /// What the agent's hooks said at this compaction; the model sees it after the summary.
     pub hook_results: &'a [String],
     /// The size of the conversation as the log's last API usage states it.

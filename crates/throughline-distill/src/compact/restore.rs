@@ -16,6 +16,9 @@ pub struct RestoredContext {
     pub files: Vec<RestoredFile>,
     pub todos: Vec<TodoItem>,
     pub plan: Option<String>,
+    /// Files that the conversation may need next; they are only named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pointers: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,6 +26,19 @@ pub struct RestoredFile {
     pub path: String,
     /// The content as it was last read; `None` if it changed since or was read only in part.
     pub content: Option<String>,
+    /// The last change or failure, from the session's working memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub card: Option<String>,
+}
+
+/// What the working memory of a session knows of its files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RememberedFiles {
+    /// The last used files, with the last change or failure where there is one. Paths are relative
+    /// to the folder of the session where possible.
+    pub used: Vec<(String, Option<String>)>,
+    /// Other files that the session may need next.
+    pub pointers: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -68,6 +84,35 @@ impl RestoredContext {
         search.finish()
     }
 
+    /// Adds what working memory knows: cards of files whose content is not restored, and the files
+    /// that the messages do not name.
+    pub fn add_remembered(&mut self, remembered: &RememberedFiles, kept: &[Message]) {
+        let shown: Vec<&str> = results(kept).flat_map(touched_paths).collect();
+        for (path, card) in &remembered.used {
+            let known = self
+                .files
+                .iter_mut()
+                .find(|file| is_same_file(&file.path, path));
+            match known {
+                Some(file) if file.content.is_none() => file.card.clone_from(card),
+                Some(_) => {}
+                None if shown.iter().any(|shown| is_same_file(shown, path)) => {}
+                None => self.files.push(RestoredFile {
+                    path: path.clone(),
+                    content: None,
+                    card: card.clone(),
+                }),
+            }
+        }
+        let is_named = |path: &String| {
+            let mut named = self.files.iter().map(|file| file.path.as_str());
+            named.any(|named| is_same_file(named, path))
+                || shown.iter().any(|shown| is_same_file(shown, path))
+        };
+        let pointers = remembered.pointers.iter().filter(|path| !is_named(path));
+        self.pointers = pointers.cloned().collect();
+    }
+
     /// Returns the context as text within the limits, or `None` if it is empty.
     pub fn to_text(&self, limits: &RestoreLimits) -> Option<String> {
         let mut budget = TextBudget {
@@ -102,12 +147,22 @@ impl RestoredContext {
                     fenced_code(content)
                 ))
             });
+            let note = format!("\nThe file {} was in use; read it again.", file.path);
+            let card = file.card.as_ref().filter(|_| !shown);
+            let shown = shown
+                || card.is_some_and(|card| {
+                    budget.add(&format!(
+                        "{note} What is known of it:\n{}\n",
+                        fenced_code(card)
+                    ))
+                });
             if !shown {
-                budget.add(&format!(
-                    "\nThe file {} was in use; read it again.\n",
-                    file.path
-                ));
+                budget.add(&format!("{note}\n"));
             }
+        }
+        if !self.pointers.is_empty() {
+            let pointers = self.pointers.join(", ");
+            budget.add(&format!("\nOther files that may be needed: {pointers}\n"));
         }
         let text = budget.text.trim();
         (!text.is_empty()).then(|| text.to_owned())
@@ -171,6 +226,7 @@ impl<'a> RestoreSearch<'a> {
             self.files.push(RestoredFile {
                 path: path.to_owned(),
                 content: call.map(|_| result.content.clone()),
+                card: None,
             });
         }
     }
@@ -206,8 +262,18 @@ impl<'a> RestoreSearch<'a> {
             files: self.files,
             todos: self.todos.unwrap_or_default(),
             plan: self.plan.flatten(),
+            pointers: Vec::new(),
         }
     }
+}
+
+/// Says whether two paths name the same file; one may be relative to a folder of the other.
+fn is_same_file(a: &str, b: &str) -> bool {
+    let ends_with = |long: &str, short: &str| {
+        let folder = long.strip_suffix(short);
+        folder.is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+    };
+    ends_with(a, b) || ends_with(b, a)
 }
 
 /// Says whether JSON arguments contain a parameter, without parsing them.
@@ -382,10 +448,49 @@ mod tests {
     }
 
     #[test]
+    fn working_memory_completes_what_the_messages_mention() {
+        let messages = messages();
+        let (cut, kept) = messages.split_at(4);
+        let limits = RestoreLimits::default();
+        let mut restored = RestoredContext::from_messages(cut, kept, &limits);
+        let file = |path: &str, card: Option<&str>| (path.to_owned(), card.map(str::to_owned));
+        restored.add_remembered(
+            &RememberedFiles {
+                used: vec![
+                    file("b.rs", Some("in the kept messages")),
+                    file("c.rs", Some("last change:\n+ total")),
+                    file("a.rs", Some("its content is restored")),
+                    file("other.rs", None),
+                ],
+                pointers: vec!["c.rs".to_owned(), "next.rs".to_owned()],
+            },
+            kept,
+        );
+        insta::assert_snapshot!(restored.to_text(&limits).unwrap(), @r"
+        The file /p/c.rs was in use; read it again. What is known of it:
+        ```
+        last change:
+        + total
+        ```
+
+        The file /p/a.rs as it was read:
+        ````
+        fn of_1() {}
+        ```
+        ````
+
+        The file other.rs was in use; read it again.
+
+        Other files that may be needed: next.rs
+        ");
+    }
+
+    #[test]
     fn the_budget_holds() {
         let file = |path: &str, words: usize| RestoredFile {
             path: path.to_owned(),
             content: Some("word ".repeat(words)),
+            card: None,
         };
         let restored = RestoredContext {
             files: vec![
@@ -402,6 +507,7 @@ mod tests {
                 9
             ],
             plan: Some("step\n".repeat(4_000)),
+            pointers: vec!["/d".repeat(2_000)],
         };
         for tokens in [0, 1, 10, 100, 1_000, 4_000] {
             let limits = RestoreLimits {

@@ -56,6 +56,7 @@ impl World {
             template: &Template::default(),
             transcript: Some("/logs/s.jsonl"),
             restored: None,
+            remembered: None,
             uses_notes: true,
             hook_results: &[],
             measured_tokens: None,

@@ -168,6 +168,17 @@ impl SessionMemory {
         }
     }
 
+    /// Returns the card of an interaction by its first record, for a session that continues it.
+    pub fn interaction_card(record: &LayerRecord<'_>) -> Option<(CardKey, Card)> {
+        let line = one_line(record.quotable());
+        let text = match record.kind {
+            RecordKind::Prompt => format!("the user asked: {line}"),
+            _ => format!("the agent: {line}"),
+        };
+        let card = Card::new(&text, vec![record.id]);
+        (!line.is_empty()).then(|| (CardKey::Record(record.id.to_string()), card))
+    }
+
     /// Returns the choices that the user made, the latest last.
     pub fn decisions(&self) -> impl Iterator<Item = &str> {
         self.decisions.iter().map(|(_, line)| line.as_str())

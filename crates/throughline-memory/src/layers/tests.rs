@@ -331,6 +331,24 @@ fn idle_cards_leave_a_memory_that_is_more_than_four_fifths_full() {
 }
 
 #[test]
+fn continued_interactions_outlive_predictions_but_not_used_cards() {
+    let mut memory = WorkingMemory::default();
+    let asked = CardKey::Record("1".to_owned());
+    memory.continue_from(vec![(asked.clone(), sized(100))], at(0));
+    memory.seed(vec![(file(1), sized(100))], at(1));
+    memory.seed(vec![(file(2), sized(100))], at(2));
+    assert!(memory.contains(&asked) && memory.contains(&file(2)));
+    assert!(!memory.contains(&file(1)));
+    assert_eq!(memory.used_cards().count(), 0);
+    let cards = usize::try_from(WORKING_TOKENS_MAX.0 / 400).unwrap();
+    for number in 10..10 + cards {
+        let effects = memory.insert(file(number), sized(400), at(3));
+        assert_eq!(effects.to_cache, []);
+    }
+    assert!(!memory.contains(&asked) && memory.tokens() <= WORKING_TOKENS_MAX);
+}
+
+#[test]
 fn predictions_are_due_every_five_interactions() {
     let mut memory = WorkingMemory::default();
     let due = (1..=20).filter(|_| memory.end_interaction(at(0)).0).count();

@@ -90,10 +90,26 @@ impl WorkingMemory {
         self.make_room()
     }
 
-    /// Replaces the predicted cards that were not used yet. The best seed comes first and leaves
+    /// Puts in the last interactions of the session that this one continues. Like predictions they
+    /// are dropped when there is no room, but new predictions do not replace them.
+    pub fn continue_from(
+        &mut self,
+        interactions: Vec<(CardKey, Card)>,
+        now: Timestamp,
+    ) -> LayerEffects {
+        for (key, card) in interactions {
+            if !self.contains(&key) {
+                self.put(key, card, now, true);
+            }
+        }
+        self.make_room()
+    }
+
+    /// Replaces the predicted files that were not used yet. The best seed comes first and leaves
     /// last; seeds that working memory holds already are skipped.
     pub fn seed(&mut self, seeds: Vec<(CardKey, Card)>, now: Timestamp) -> LayerEffects {
-        let unused: Vec<CardKey> = self.predicted().cloned().collect();
+        let unused = self.predicted().filter(|key| key.file().is_some());
+        let unused: Vec<CardKey> = unused.cloned().collect();
         for key in unused {
             self.remove(&key);
         }
@@ -105,7 +121,7 @@ impl WorkingMemory {
         self.make_room()
     }
 
-    /// Returns the keys of predicted cards that were not used yet, the best last.
+    /// Returns the keys of seeded cards that were not used yet, the best last.
     pub fn predicted(&self) -> impl Iterator<Item = &CardKey> {
         let keys = self.order.values();
         keys.filter(|key| self.entries.get(key).is_some_and(|entry| entry.predicted))

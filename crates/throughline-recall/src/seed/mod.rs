@@ -22,8 +22,21 @@ use self::words::path_words;
 const RECENT_FILES_MAX: usize = 10;
 /// How many files that it may need next are restored with them.
 const PREDICTED_FILES_MAX: usize = 10;
+/// How many more files are named after them without a card.
+const POINTERS_MAX: usize = 30;
+/// How many of the pointers are kept for files that the session has not used.
+const PREDICTED_POINTERS_MIN: usize = 10;
 /// How many of the session's last files decide which files go with them.
 const CONTEXT_FILES_MAX: usize = 10;
+
+/// The first files of a session say most about its task: with each of them, predictions are made
+/// again at once.
+const OPENING_FILES: usize = 3;
+
+/// Says whether a session has just used one of its first files.
+pub fn is_opening(session: &SessionTouches) -> bool {
+    (1..=OPENING_FILES).contains(&session.files.len())
+}
 
 /// The facts about a session from which its files are predicted.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +55,15 @@ pub struct Seed {
     pub score: f64,
     /// What spoke most for the file.
     pub reason: &'static str,
+}
+
+/// The files that a compacted session gets back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RestoredPaths {
+    /// Files that are restored with their cards, the last used first.
+    pub files: Vec<Seed>,
+    /// More files, which are only named.
+    pub pointers: Vec<Seed>,
 }
 
 /// The files of a workspace, ready to be ranked for one session.
@@ -126,7 +148,7 @@ impl FilePredictor {
 
     /// Chooses the files that a compacted session gets back: its last ones, then the others of
     /// the session and of earlier sessions that it may need next.
-    pub fn restored_files(&self, session: &SessionTouches) -> Vec<Seed> {
+    pub fn restored_files(&self, session: &SessionTouches) -> RestoredPaths {
         let mut own: Vec<_> = session.files.iter().enumerate().collect();
         own.sort_by_key(|(position, file)| (Reverse(file.last), Reverse(*position)));
         let seed = |path: &str, reason| Seed {
@@ -139,11 +161,15 @@ impl FilePredictor {
         // A file that was edited or read again is needed again more often than a new one.
         let mut older: Vec<_> = own.iter().skip(RECENT_FILES_MAX).collect();
         older.sort_by_key(|(_, file)| Reverse(file.touches.min(3) + 2 * file.edits.min(2)));
-        let older = older.into_iter().take(PREDICTED_FILES_MAX);
-        files.extend(older.map(|(_, file)| seed(&file.path, "used in this session")));
+        let older = older.into_iter();
+        let mut older = older.map(|(_, file)| seed(&file.path, "used in this session"));
+        files.extend(older.by_ref().take(PREDICTED_FILES_MAX));
         let room = (RECENT_FILES_MAX + PREDICTED_FILES_MAX).saturating_sub(files.len());
-        files.extend(self.predict_next(session, room));
-        files
+        let mut predicted = self.predict_next(session, room + POINTERS_MAX).into_iter();
+        files.extend(predicted.by_ref().take(room));
+        let mut pointers: Vec<Seed> = older.take(POINTERS_MAX - PREDICTED_POINTERS_MIN).collect();
+        pointers.extend(predicted.take(POINTERS_MAX - pointers.len()));
+        RestoredPaths { files, pointers }
     }
 
     /// Returns how probable each file is in a session that touches `path`, by position.

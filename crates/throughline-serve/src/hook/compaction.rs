@@ -6,7 +6,6 @@ use std::path::Path;
 use capture::hook::ContextLimit;
 use distill::summary::{SummaryError, current_notes};
 use jiff::Timestamp;
-use memory::layers::TouchedFile;
 use memory::summary::SummaryLimits;
 use memory::{SessionId, Tokens, Workspace};
 use recall::{PackItem, RecallEnv, RepeatPolicy, standing_facts};
@@ -16,7 +15,7 @@ use super::bounded_fence::{BoundedFence, truncate_chars};
 use super::log_tail::{LogTail, sensitive_text_policy};
 use super::session_start::add_standing_facts;
 use super::{HookContext, HookOutcome, HookSilence};
-use crate::live::{RestoredCard, RestoredFiles, from_store};
+use crate::live::{RestoredFiles, from_store};
 use crate::{ServeSettings, prompt};
 
 const RESTORED_HEADER: &str = "This conversation was just compacted. These are Throughline's notes \
@@ -32,8 +31,7 @@ const FACTS_DIVISOR: usize = 3;
 const RECENT_STEPS_MAX: usize = 400;
 /// The most files that are named before a compaction.
 const FILES_MAX: usize = 8;
-/// The most cards that are quoted, and the length of each.
-const CARDS_MAX: usize = 10;
+/// The length of a quoted card.
 const CARD_CHARS_MAX: usize = 1_200;
 /// The budget before a compaction; it is small because the conversation is nearly full.
 const PRESERVE_TOKENS_MAX: Tokens = Tokens(600);
@@ -53,9 +51,15 @@ pub(super) fn restore_after_compaction(context: &HookContext<'_>) -> store::Resu
     let items = add_standing_facts(context, &fence_id, &mut fence, RepeatPolicy::All, room)?;
     if let Some(session) = &context.request.session {
         let restored = restored_files(context, session)?;
-        add_files(context, &restored, &mut fence);
+        for line in restored.lines(Path::new(&context.workspace.workspace.root)) {
+            fence.add_line(&line);
+        }
         add_notes(context, session, &mut fence)?;
-        add_cards(&restored, &mut fence);
+        for (heading, body) in restored.quoted_cards() {
+            if !fence.add_quoted(&heading, &truncate_chars(body, CARD_CHARS_MAX)) {
+                break;
+            }
+        }
     }
     match fence.finish() {
         Some(text) => Ok(context.inject(fence_id, text, items)),
@@ -206,60 +210,6 @@ fn restored_files(context: &HookContext<'_>, session: &SessionId) -> store::Resu
             let key = &context.workspace.workspace.key;
             from_store::restored_files(context.store, session, key, context.now)
         }
-    }
-}
-
-/// Names the files that the session used, the last first, and those that it may need next.
-fn add_files(context: &HookContext<'_>, restored: &RestoredFiles, fence: &mut BoundedFence) {
-    if restored.used.is_empty() {
-        return;
-    }
-    let root = Path::new(&context.workspace.workspace.root);
-    let used: Vec<_> = restored
-        .used
-        .iter()
-        .map(|RestoredCard { file, .. }| {
-            let has_changed = prompt::modified_since(&root.join(&file.path), file.last);
-            let note = if has_changed { " (changed since)" } else { "" };
-            format!("{}{note}", file.path)
-        })
-        .collect();
-    fence.add_line(&format!(
-        "Files in use, the last first; read them again before changing them: {}",
-        used.join(", ")
-    ));
-    let predicted: Vec<_> = restored
-        .predicted
-        .iter()
-        .map(|seed| seed.path.as_str())
-        .collect();
-    if !predicted.is_empty() {
-        fence.add_line(&format!(
-            "Files that earlier sessions used with these: {}",
-            predicted.join(", ")
-        ));
-    }
-}
-
-/// Quotes the cards of the last files, as far as they fit. A card without a change or a failure
-/// says no more than the list of files.
-fn add_cards(restored: &RestoredFiles, fence: &mut BoundedFence) {
-    for RestoredCard { file, card } in restored.used.iter().take(CARDS_MAX) {
-        let text = card.as_ref().map_or("", |card| card.text.as_str());
-        let Some((_, body)) = text.split_once('\n') else {
-            continue;
-        };
-        let body = truncate_chars(body, CARD_CHARS_MAX);
-        if !fence.add_quoted(&format!("{}, {}:", file.path, describe_use(file)), &body) {
-            break;
-        }
-    }
-}
-
-fn describe_use(file: &TouchedFile) -> String {
-    match (file.touches, file.edits) {
-        (touches, 0) => format!("used {touches}×"),
-        (touches, edits) => format!("used {touches}×, changed {edits}×"),
     }
 }
 

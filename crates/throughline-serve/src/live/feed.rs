@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use memory::layers::working::WORKING_TOKENS_MAX;
 use memory::layers::{CardKey, Layer, LayerEffects, LookupSource};
 use memory::{RecordId, SessionId, SessionKind};
+use recall::seed;
 use store::{Store, StoredRecord};
 
 use super::from_store::load_session;
@@ -121,6 +122,10 @@ impl LiveLayers {
         for key in live.memory.keys(&read) {
             self.look_up(store, live, &key, at)?;
         }
+        let is_opening = live.memory.touches.files.is_empty();
+        if is_opening {
+            live.opening.add(record, read.is_sensitive);
+        }
         let started = Instant::now();
         let change = live.memory.add(&read, at);
         self.apply(live, change.effects, started, at);
@@ -130,14 +135,18 @@ impl LiveLayers {
                 shared.measure("working_percent", percent, at);
             });
         }
-        if change.refresh_due {
+        if change.is_task && is_opening {
+            let effects = live.seed_for_task(at);
+            self.apply(live, effects, Instant::now(), at);
+        } else if change.refresh_due
+            || change.new_file.is_some() && seed::is_opening(&live.memory.touches)
+        {
             let effects = live.seed(at);
             self.apply(live, effects, Instant::now(), at);
         }
-        if change.new_file.is_some()
-            && let Some(predictor) = &live.predictor
-        {
-            let next = predictor.predict_next(&live.memory.touches, PREFETCHED_FILES);
+        if change.new_file.is_some() {
+            let touches = &live.memory.touches;
+            let next = live.predictor.predict_next(touches, PREFETCHED_FILES);
             let next = next.iter().map(seed_card).collect();
             self.prefetch(live, next, at);
         }
@@ -282,8 +291,7 @@ impl LiveLayers {
 fn is_in_store(store: &Store, live: &LiveSession, key: &CardKey) -> store::Result<bool> {
     if let Some(path) = key.file() {
         let is_own = live.memory.touches.contains(path);
-        let predictor = live.predictor.as_ref();
-        if is_own || predictor.is_some_and(|predictor| predictor.knows(path)) {
+        if is_own || live.predictor.knows(path) {
             return Ok(true);
         }
     }

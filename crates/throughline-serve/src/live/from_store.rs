@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use memory::layers::{LayerRecord, SessionMemory, SessionTouches};
-use memory::{RecordKind, Session, SessionId};
-use recall::seed::{FilePredictor, SeedRequest};
+use memory::layers::{LayerRecord, SessionMemory};
+use memory::{RecordKind, Session, SessionId, SessionKind};
 use store::{Store, relative_path};
 
-use super::session::{LiveSession, RestoredFiles};
+use super::restored::RestoredFiles;
+use super::session::LiveSession;
+use super::start::{EarlierWork, SessionOpening};
 
 /// How many earlier sessions say which files belong together.
-const EARLIER_SESSIONS_MAX: usize = 200;
+pub(super) const EARLIER_SESSIONS_MAX: usize = 200;
 /// How many of the last records are read for the cards of files.
 const RECENT_STEPS_MAX: usize = 400;
 /// How many changes are read for them.
@@ -27,12 +28,30 @@ pub(super) fn load_session(
     now: Timestamp,
 ) -> store::Result<LiveSession> {
     let cwd = session.cwd.as_deref();
+    let started = session.started.unwrap_or(now);
+    let workspace = session.workspace.clone().unwrap_or_default();
+    let earlier = EarlierWork::read(
+        store,
+        &session.id,
+        &workspace,
+        session.branch.clone(),
+        started,
+    )?;
     let mut memory = SessionMemory::default();
     memory.touches.branch.clone_from(&session.branch);
+    if session.kind != SessionKind::Subagent {
+        let interactions = earlier.continued_interactions(store)?;
+        memory.working.continue_from(interactions, started);
+    }
+    let mut opening = SessionOpening::default();
     store.each_record(&session.id, |record| {
         if !later.contains(&record.id) {
             let at = record.at.unwrap_or(now);
-            memory.add(&record.layer_record(cwd), at);
+            let read = record.layer_record(cwd);
+            if memory.touches.files.is_empty() {
+                opening.add(&record, read.is_sensitive);
+            }
+            memory.add(&read, at);
         }
     })?;
     for agent in store.subagents(&session.id)? {
@@ -49,10 +68,6 @@ pub(super) fn load_session(
             at,
         );
     }
-    let workspace = session.workspace.clone().unwrap_or_default();
-    let started = session.started.unwrap_or(now);
-    let branch = session.branch.as_deref();
-    let predictor = predictor(store, &session.id, &workspace, branch, &[], started)?;
     Ok(LiveSession {
         memory,
         workspace,
@@ -60,25 +75,11 @@ pub(super) fn load_session(
         kind: session.kind,
         parent: session.parent.clone(),
         title: session.name_or_title().map(str::to_owned),
-        predictor: Some(predictor),
+        predictor: earlier.predictor(opening.hints()),
+        opening,
+        earlier,
         used_at: now,
     })
-}
-
-/// Returns a predictor from what other sessions of the workspace touched before a time.
-pub(super) fn predictor(
-    store: &Store,
-    session: &SessionId,
-    workspace: &str,
-    branch: Option<&str>,
-    hints: &[String],
-    now: Timestamp,
-) -> store::Result<FilePredictor> {
-    let earlier = store.workspace_touches(workspace, now, EARLIER_SESSIONS_MAX)?;
-    let earlier = earlier.into_iter().filter(|(id, _)| id != session);
-    let earlier: Vec<SessionTouches> = earlier.map(|(_, touches)| touches).collect();
-    let request = SeedRequest { branch, hints, now };
-    Ok(FilePredictor::new(&earlier, &request))
 }
 
 /// Returns the files that a compacted session gets back, without a daemon.
@@ -92,9 +93,9 @@ pub fn restored_files(
     if memory.touches.files.is_empty() {
         return Ok(RestoredFiles::default());
     }
-    let branch = memory.touches.branch.as_deref();
-    let predictor = predictor(store, session, workspace, branch, &[], now)?;
-    Ok(RestoredFiles::choose(&memory, &predictor))
+    let branch = memory.touches.branch.clone();
+    let earlier = EarlierWork::read(store, session, workspace, branch, now)?;
+    Ok(RestoredFiles::choose(&memory, &earlier.predictor(&[])))
 }
 
 /// Builds the file cards of a session from its last records. Only changes are read with their

@@ -13,7 +13,9 @@
 mod feed;
 pub mod from_store;
 mod prefetch;
+mod restored;
 mod session;
+mod start;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +29,9 @@ use memory::layers::{
 use memory::{MemoryItem, SessionId};
 use store::{FeedPosition, LayerCounts, LayerFlush, Store};
 
-pub use self::session::{LiveSession, RestoredCard, RestoredFiles};
+pub use self::restored::{RestoredCard, RestoredFiles};
+pub use self::session::LiveSession;
+pub use self::start::EarlierWork;
 
 /// How many sessions are live at most; the least recently used one is closed first.
 pub const SESSIONS_MAX: usize = 32;

@@ -9,10 +9,11 @@ use memory::layers::working::SEEDS_MAX;
 use memory::layers::{CARD_TOKENS_MAX, Layer, LookupSource};
 use memory::{RecordKind, Session, SessionId, SessionKind};
 use recall::replay::{LayerReport, ReplayAction, ReplayEvent, ReplaySession, SeedRefresh, replay};
-use recall::seed::{FilePredictor, SeedRequest};
 use serde::Serialize;
 use store::{LayerFigure, SessionFilter, SessionStep, Store};
 use utoipa::ToSchema;
+
+use crate::live::EarlierWork;
 
 /// How many of the latest sessions are replayed.
 const SESSIONS_MAX: usize = 100;
@@ -349,6 +350,8 @@ pub struct StartTrace {
     pub session: SessionId,
     pub steps: Vec<String>,
     pub seeds: Vec<StartSeed>,
+    /// The last interactions of the session whose work goes on.
+    pub interactions: Vec<String>,
 }
 
 /// A file that was predicted for a session.
@@ -365,20 +368,16 @@ pub struct StartSeed {
 pub fn session_start(store: &Store, session: &Session) -> store::Result<StartTrace> {
     let started = session.started.unwrap_or(Timestamp::UNIX_EPOCH);
     let workspace = session.workspace.as_deref().unwrap_or_default();
-    let earlier = store.workspace_touches(workspace, started, SESSIONS_MAX)?;
-    let earlier: Vec<_> = earlier
-        .into_iter()
-        .filter(|(id, _)| *id != session.id)
-        .collect();
+    let earlier = EarlierWork::read(
+        store,
+        &session.id,
+        workspace,
+        session.branch.clone(),
+        started,
+    )?;
     let prompt = first_prompt(store, &session.id)?;
-    let request = SeedRequest {
-        branch: session.branch.as_deref(),
-        hints: &prompt,
-        now: started,
-    };
-    let history: Vec<_> = earlier.iter().map(|(_, touches)| touches.clone()).collect();
     let own = store.session_touches(&session.id)?;
-    let seeds = FilePredictor::new(&history, &request).rank_seeds(SEEDS_MAX);
+    let seeds = earlier.predictor(&prompt).rank_seeds(SEEDS_MAX);
     let seeds = seeds.into_iter().map(|seed| StartSeed {
         was_used: own.files.iter().any(|file| file.path == seed.path),
         path: seed.path,
@@ -386,12 +385,15 @@ pub fn session_start(store: &Store, session: &Session) -> store::Result<StartTra
     });
     let seeds: Vec<StartSeed> = seeds.collect();
     let agents = store.subagents(&session.id)?;
-    let continued = earlier
-        .iter()
-        .find(|(_, touches)| touches.branch.is_some() && touches.branch == session.branch);
-    let continued = continued.map_or("no earlier session on this branch".to_owned(), |(id, _)| {
-        format!("the last session on this branch is {id}")
-    });
+    let interactions = earlier.continued_interactions(store)?;
+    let interactions: Vec<_> = interactions
+        .into_iter()
+        .map(|(_, card)| card.text)
+        .collect();
+    let continued = match earlier.continued() {
+        Some(id) => format!("{} interactions of {id} on this branch", interactions.len()),
+        None => "no earlier session on this branch".to_owned(),
+    };
     let branch = session.branch.as_deref().unwrap_or("no branch");
     let checkpoints = store.checkpoints(&session.id)?.len();
     let steps = vec![
@@ -402,7 +404,7 @@ pub fn session_start(store: &Store, session: &Session) -> store::Result<StartTra
         format!(
             "seeds: {} files from {} earlier sessions; {continued}",
             seeds.len(),
-            earlier.len()
+            earlier.session_count()
         ),
         format!("agents: {} subagents", agents.len()),
         format!("checkpoints: every {INTERVAL} interactions, {checkpoints} made"),
@@ -411,6 +413,7 @@ pub fn session_start(store: &Store, session: &Session) -> store::Result<StartTra
         session: session.id.clone(),
         steps,
         seeds,
+        interactions,
     })
 }
 

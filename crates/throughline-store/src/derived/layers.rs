@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use memory::layers::{Checkpoint, SessionTouches, TouchedFile};
 use memory::{RecordKind, SessionId};
+use rusqlite::types::Value;
 use rusqlite::{Transaction, params};
 
 use crate::Store;
@@ -12,6 +13,7 @@ use crate::derived::cards;
 use crate::error::Result;
 use crate::query::query_all;
 use crate::records::sessions::timestamp_from_millis;
+use crate::texts::compression::{cell_text, compressed_cell};
 
 impl Store {
     /// Returns the sessions that changed since `since` and whose checkpoints are outdated, with
@@ -50,18 +52,12 @@ impl Store {
     ) -> Result<bool> {
         let name = session.clone();
         let redactor = self.redactor();
-        let rows: Vec<(u32, u64, String)> = checkpoints
-            .iter()
-            .map(|checkpoint| {
-                let json = serde_json::to_string(checkpoint).unwrap_or_default();
-                let clean = redactor.clean(&json).into_owned();
-                (
-                    checkpoint.number,
-                    checkpoint.interactions,
-                    clean.as_str().to_owned(),
-                )
-            })
-            .collect();
+        let rows = checkpoints.iter().map(|checkpoint| {
+            let json = serde_json::to_string(checkpoint).unwrap_or_default();
+            let data = compressed_cell(redactor.clean(&json).as_str());
+            (checkpoint.number, checkpoint.interactions, data)
+        });
+        let rows: Vec<(u32, u64, Value)> = rows.collect();
         self.write(move |tx, _| replace(tx, &name, revision, &rows))
     }
 
@@ -70,10 +66,12 @@ impl Store {
         let sql = "SELECT c.data FROM checkpoints c JOIN sessions s ON s.id = c.session
             WHERE s.name = ?1 ORDER BY c.number";
         self.read(|connection| {
-            let rows: Vec<String> =
-                query_all(connection, sql, [session.as_str()], |row| row.get(0))?;
-            let parse = |json: &String| serde_json::from_str(json).ok();
-            Ok(rows.iter().filter_map(parse).collect())
+            let rows: Vec<Option<String>> =
+                query_all(connection, sql, [session.as_str()], |row| {
+                    Ok(cell_text(row.get_ref(0)?))
+                })?;
+            let parse = |json: String| serde_json::from_str(&json).ok();
+            Ok(rows.into_iter().flatten().filter_map(parse).collect())
         })
     }
 
@@ -209,7 +207,7 @@ fn replace(
     tx: &Transaction<'_>,
     session: &SessionId,
     revision: i64,
-    rows: &[(u32, u64, String)],
+    rows: &[(u32, u64, Value)],
 ) -> Result<bool> {
     let sql = "SELECT id FROM sessions WHERE name = ?1 AND revision = ?2";
     let ids: Vec<i64> = query_all(tx, sql, params![session.as_str(), revision], |row| {

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::io;
 
+use rusqlite::types::{Value, ValueRef};
 use zstd::bulk::{Compressor, Decompressor};
 
 /// zstd level 3 compresses these texts as well as much slower levels.
@@ -61,6 +62,27 @@ pub(crate) fn decompress_into(bytes: &[u8], buffer: &mut Vec<u8>) -> io::Result<
         decompressor.decompress_to_buffer(bytes, buffer)?;
         Ok(())
     })
+}
+
+/// Returns a text as the bytes of a cell that [`cell_text`] reads.
+pub(crate) fn compressed_cell(text: &str) -> Value {
+    match compress(text.as_bytes()) {
+        Ok(data) => Value::Blob(data),
+        Err(_) => Value::Text(text.to_owned()),
+    }
+}
+
+/// Returns the text of a cell: texts are stored as they are, or compressed as bytes.
+pub(crate) fn cell_text(value: ValueRef<'_>) -> Option<String> {
+    let bytes = match value {
+        ValueRef::Text(text) => text.to_vec(),
+        ValueRef::Blob(data) => {
+            let size = Decompressor::upper_bound(data).unwrap_or(BUFFER_BYTES_MAX);
+            decompress(data, size.min(BUFFER_BYTES_MAX)).ok()?
+        }
+        _ => return None,
+    };
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

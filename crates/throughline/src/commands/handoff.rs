@@ -6,8 +6,7 @@ use std::path::Path;
 use distill::summary::{SensitiveText, UnstoredTail, current_notes};
 use memory::{Flavor, Session, Tokens, fence, tokens};
 use serde::Serialize;
-use serve::live::from_store;
-use serve::prompt::modified_since;
+use serve::live::{RestoredFiles, from_store};
 use store::Store;
 
 use crate::commands::resume::{AgentCommand, run_agent};
@@ -47,9 +46,6 @@ pub(crate) struct HandoffArgs {
 
 const INSTRUCTION: &str = "Continue the work of the session described below, from where it \
     stands. Check the state of the files first.";
-
-/// The most files that are named, of the session and of earlier ones.
-const FILES_MAX: usize = 10;
 
 /// The heading of the section that repeats the title of the session.
 const TITLE_HEADING: &str = "Title";
@@ -138,54 +134,73 @@ fn handoff_prompt(
     for (name, value) in [("Folder", &session.cwd), ("Branch", &session.branch)] {
         lines.extend(value.as_ref().map(|value| format!("{name}: {value}")));
     }
-    lines.extend(file_lines(app, store, session)?);
     lines.extend(session.outcome.map(|outcome| format!("Outcome: {outcome}")));
-    let head: Vec<_> = lines
-        .iter()
-        .map(|line| fence::quote_line(line, &id))
-        .collect();
+    let restored = restored_files(app, store, session)?;
+    let mut files = restored.lines(Path::new(session.cwd.as_deref().unwrap_or_default()));
     let rest = format!("throughline show {}", session.id);
+    let mut account = HandoffAccount { id, head: lines };
     // Quoting adds to every line, so the size is known only afterwards.
     let mut room = budget.0;
     loop {
-        let notes = notes.first_sections(Tokens(room), &rest).to_string();
-        let body = [head.join("\n"), fence::quote_lines(notes.trim(), &id)].join("\n");
-        let prompt = format!(
-            "{INSTRUCTION}\n\n{}",
-            fence::enclose_with_id(&id, body.trim_end())
-        );
-        if tokens::estimate(&prompt) <= budget || room == 0 {
-            return Ok(prompt);
+        let text = notes.first_sections(Tokens(room), &rest).to_string();
+        let prompt = account.write(&files, text.trim());
+        if tokens::estimate(&prompt) <= budget || room == 0 && files.is_empty() {
+            account.head.append(&mut files);
+            return Ok(account.with_cards(&restored, text.trim(), budget));
+        }
+        if room == 0 {
+            files.pop();
         }
         room = room * 3 / 4;
     }
 }
 
-/// Names the files of the session from its working memory, and those that it may need next.
-fn file_lines(app: &App<'_>, store: &Store, session: &Session) -> anyhow::Result<Vec<String>> {
+/// What the other agent is told: lines of our own, then notes, then cards of files.
+struct HandoffAccount {
+    id: String,
+    head: Vec<String>,
+}
+
+impl HandoffAccount {
+    fn write(&self, more: &[String], text: &str) -> String {
+        let lines = self.head.iter().chain(more);
+        let lines: Vec<_> = lines
+            .map(|line| fence::quote_line(line, &self.id))
+            .collect();
+        let body = [lines.join("\n"), fence::quote_lines(text, &self.id)].join("\n");
+        format!(
+            "{INSTRUCTION}\n\n{}",
+            fence::enclose_with_id(&self.id, body.trim_end())
+        )
+    }
+
+    /// Appends the last change or failure of the files to the notes, as far as they fit.
+    fn with_cards(&self, restored: &RestoredFiles, notes: &str, budget: Tokens) -> String {
+        let mut text = notes.to_owned();
+        let mut prompt = self.write(&[], &text);
+        for (heading, body) in restored.quoted_cards() {
+            text = format!("{text}\n\n{heading}\n{body}");
+            let longer = self.write(&[], &text);
+            if tokens::estimate(&longer) > budget {
+                break;
+            }
+            prompt = longer;
+        }
+        prompt
+    }
+}
+
+/// Returns the files of the session from its working memory, and those that it may need next.
+fn restored_files(
+    app: &App<'_>,
+    store: &Store,
+    session: &Session,
+) -> anyhow::Result<RestoredFiles> {
     let workspace = session.workspace.as_deref().unwrap_or_default();
     let now = app.environment.now;
-    let restored = from_store::restored_files(store, &session.id, workspace, now)?;
-    let folder = Path::new(session.cwd.as_deref().unwrap_or_default());
-    let used = restored.used.iter().take(FILES_MAX).map(|used| {
-        let has_changed = modified_since(&folder.join(&used.file.path), used.file.last);
-        let note = if has_changed { " (changed since)" } else { "" };
-        format!("{}{note}", used.file.path)
-    });
-    let used: Vec<_> = used.collect();
-    let next = restored.predicted.iter().take(FILES_MAX);
-    let next: Vec<_> = next.map(|seed| seed.path.as_str()).collect();
-    let mut lines = Vec::new();
-    if !used.is_empty() {
-        lines.push(format!("Files in use, the last first: {}", used.join(", ")));
-    }
-    if !next.is_empty() {
-        let next = next.join(", ");
-        lines.push(format!(
-            "Files that earlier sessions used with these: {next}"
-        ));
-    }
-    Ok(lines)
+    Ok(from_store::restored_files(
+        store, &session.id, workspace, now,
+    )?)
 }
 
 /// Returns an id for the fence that could not be known when the session was written.

@@ -105,6 +105,9 @@ fn show_start(args: &ShowArgs, store: &Store, session: &Session) -> anyhow::Resu
             seed.reason
         );
     }
+    for interaction in &trace.interactions {
+        text += &format!("   {}\n", sanitize(interaction));
+    }
     print_text(&text)?;
     Ok(Exit::Done)
 }

@@ -94,6 +94,7 @@ fn restored_json(compacted: &CompactedConversation) -> Option<Value> {
         "files": context.files,
         "todos": context.todos,
         "plan": context.plan,
+        "pointers": context.pointers,
     }))
 }
 

@@ -12,8 +12,8 @@ mod events;
 use std::sync::Arc;
 
 use distill::compact::{
-    CompactedConversation, CompactionLimits, CompactionOutcome, CompactionTask, Declined, Trigger,
-    compact_with_fallback, wait,
+    CompactedConversation, CompactionLimits, CompactionOutcome, CompactionTask, Declined,
+    RememberedFiles, Trigger, compact_with_fallback, wait,
 };
 use distill::model_summary::{SummaryFormat, summarize_with_model};
 use distill::summary::{RunningSummary, extraction_status, load_running_summary};
@@ -28,6 +28,7 @@ pub use self::body::CompactBody;
 use self::conversation::ConversationLog;
 use super::{AccessScope, RequestError};
 use crate::hook::compaction::standing_context;
+use crate::live::from_store;
 use crate::models::{self, ModelProvider, ModelRequest};
 use crate::settings::CompactionSettings;
 use crate::{ServeContext, ServeSettings};
@@ -107,12 +108,9 @@ fn redact_compacted(
         }
     }
     let context = &mut compacted.restored_context;
-    for content in context
-        .files
-        .iter_mut()
-        .filter_map(|file| file.content.as_mut())
-    {
-        redact_text(redactor, content);
+    let files = context.files.iter_mut();
+    for text in files.flat_map(|file| file.content.iter_mut().chain(&mut file.card)) {
+        redact_text(redactor, text);
     }
     let todos = context.todos.iter_mut().map(|todo| &mut todo.text);
     for text in todos.chain(&mut context.plan) {
@@ -150,6 +148,10 @@ fn run_compaction(
         let standing = standing_context(store, options.serve, session, clock())?;
         hook_results.extend(standing);
     }
+    let remembered = store
+        .zip(log.session.as_ref())
+        .map(|(store, session)| remembered_files(store, session, clock()))
+        .transpose()?;
     let transcript = log.path.as_ref().map(|path| path.display().to_string());
     let visible = options.serve.scope.visible_messages(&log.messages);
     let task = CompactionTask {
@@ -164,6 +166,7 @@ fn run_compaction(
         template: options.template,
         transcript: transcript.as_deref(),
         restored: None,
+        remembered: remembered.as_ref(),
         hook_results: &hook_results,
         measured_tokens: log.measured_tokens,
         trigger: options.trigger,
@@ -176,6 +179,29 @@ fn run_compaction(
     let deadline = deadline.unwrap_or(Timestamp::MAX);
     let summarize = |live: &[Message]| model_notes(store, models, log, &task, live, deadline);
     Ok(compact_with_fallback(&task, Some(&summarize)))
+}
+
+/// Returns what the working memory of a stored session knows of its files.
+fn remembered_files(
+    store: &Store,
+    session: &SessionId,
+    now: Timestamp,
+) -> store::Result<RememberedFiles> {
+    let stored = store.sessions_by_prefix(session.as_str(), 1)?.pop();
+    let Some(workspace) = stored.and_then(|stored| stored.workspace) else {
+        return Ok(RememberedFiles::default());
+    };
+    let restored = from_store::restored_files(store, session, &workspace, now)?;
+    let predicted = restored.predicted.iter().map(|seed| seed.path.clone());
+    let pointers = predicted.chain(restored.pointers.iter().cloned());
+    Ok(RememberedFiles {
+        pointers: pointers.collect(),
+        used: restored
+            .used
+            .iter()
+            .map(|used| (used.file.path.clone(), used.body().map(str::to_owned)))
+            .collect(),
+    })
 }
 
 /// Declines an automatic compaction of a conversation that is not large enough.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use memory::words::StemmedText;
-use rusqlite::types::Value;
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, Transaction, params, params_from_iter};
 use serde::Serialize;
 
@@ -22,6 +22,7 @@ use crate::lifecycle::forget::{Traces, traces};
 use crate::query::query_all;
 use crate::records::sessions::session_ref;
 use crate::records::{REDACTION_VERSION, RecordRow};
+use crate::texts::compression::{cell_text, compressed_cell};
 use crate::texts::logs;
 use crate::{Store, records};
 use redact::{CleanString, Redactor, SessionSecrets};
@@ -137,6 +138,8 @@ struct ChangedCell {
     column: &'static TextColumn,
     key: Value,
     text: CleanString,
+    /// The text is stored compressed.
+    is_compressed: bool,
 }
 
 /// A column that contains captured text.
@@ -312,9 +315,16 @@ impl<'a> TextScan<'a> {
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(session))?;
         while let Some(row) = rows.next()? {
-            if let Some(text) = self.redacted(&row.get::<_, String>(1)?) {
-                let key = row.get(0)?;
-                self.found.cells.push(ChangedCell { column, key, text });
+            let cell = row.get_ref(1)?;
+            let is_compressed = matches!(cell, ValueRef::Blob(_));
+            let text = cell_text(cell).and_then(|text| self.redacted(&text));
+            if let Some(text) = text {
+                self.found.cells.push(ChangedCell {
+                    column,
+                    key: row.get(0)?,
+                    text,
+                    is_compressed,
+                });
             }
         }
         Ok(())
@@ -386,6 +396,7 @@ fn apply_findings(
         column: place,
         key,
         text,
+        is_compressed,
     } in &found.cells
     {
         let TextColumn {
@@ -396,8 +407,12 @@ fn apply_findings(
         // Redaction may make two keys equal; the first row keeps the key, and the other is
         // replaced.
         let sql = format!("UPDATE OR REPLACE {table} SET {column} = ?2 WHERE {name} = ?1");
-        tx.prepare_cached(&sql)?
-            .execute(params![key, text.as_str()])?;
+        let mut update = tx.prepare_cached(&sql)?;
+        if *is_compressed {
+            update.execute(params![key, compressed_cell(text.as_str())])?;
+        } else {
+            update.execute(params![key, text.as_str()])?;
+        }
         if (*table, *column) == ("facts", "text") {
             tx.prepare_cached("UPDATE facts SET words = ?2 WHERE id = ?1")?
                 .execute(params![key, StemmedText::parse(text.as_str()).to_line()])?;
