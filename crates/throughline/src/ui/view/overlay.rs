@@ -8,6 +8,7 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::{Theme, draw_input};
 use crate::ui::keys::UiAction;
+use crate::ui::marks::MarkInput;
 use crate::ui::palette::Palette;
 use crate::ui::state::UiState;
 use crate::ui::text::{fit, wrap};
@@ -19,6 +20,8 @@ const PALETTE_COLUMNS: usize = 28;
 const KEYS_COLUMNS: usize = 16;
 /// The width of one entry on the page of keys.
 const HELP_COLUMNS: usize = 38;
+/// The width of the line in which a name or tags are typed.
+const MARK_COLUMNS: usize = 60;
 /// The lines of a plan of what would be forgotten.
 const PLAN_LINES_MAX: usize = 200;
 
@@ -82,13 +85,27 @@ pub(super) fn draw_palette(
         lines.push(Line::raw(format!(" {text} ")));
     }
     let inner = draw_box(frame, " actions ", lines);
-    let input = Rect {
+    draw_input(&palette.input, frame, first_row(inner), true);
+}
+
+/// Draws the line in which a name or tags are typed.
+pub(super) fn draw_mark(line: &MarkInput, frame: &mut Frame<'_>) {
+    let width = usize::from(frame.area().width.saturating_sub(6)).min(MARK_COLUMNS);
+    let mut lines = vec![Line::raw(" ".repeat(width + 2)), Line::raw("")];
+    let hint = wrap(line.mark.hint(), width, 3).into_iter();
+    lines.extend(hint.map(|line| Line::raw(format!(" {line} "))));
+    let inner = draw_box(frame, line.mark.title(), lines);
+    draw_input(&line.input, frame, first_row(inner), true);
+}
+
+/// Returns the first row of a box, without the cells at its edges.
+fn first_row(inner: Rect) -> Rect {
+    Rect {
         x: inner.x + 1.min(inner.width),
         width: inner.width.saturating_sub(2),
         height: 1.min(inner.height),
         ..inner
-    };
-    draw_input(&palette.input, frame, input, true);
+    }
 }
 
 /// Returns the keys of all actions, in as many columns as there is room for.
