@@ -208,19 +208,19 @@ fn print_groups(
     }
     let first = match by {
         GroupBy::Day => TableColumn::left("DAY"),
-        GroupBy::Model => TableColumn::left("MODEL").shrinks_to(12),
+        GroupBy::Model => TableColumn::left("MODEL").shrinks_to(26),
         GroupBy::Session => TableColumn::left("SESSION"),
-        GroupBy::Workspace => TableColumn::left("WORKSPACE").shrinks_to(12),
+        GroupBy::Workspace => TableColumn::left("WORKSPACE").shrinks_to(26),
         GroupBy::Agent => TableColumn::left("AGENT"),
     };
     let mut columns = vec![
         first,
         TableColumn::right("IN"),
         TableColumn::right("OUT"),
-        TableColumn::right("CACHE READ").dropped_at(1),
-        TableColumn::right("CACHE WRITE").dropped_at(2),
-        TableColumn::right("REASONING").dropped_at(3),
-        TableColumn::right("REQUESTS").dropped_at(4),
+        TableColumn::right("CACHE READ").dropped_at(2),
+        TableColumn::right("CACHE WRITE").dropped_at(3),
+        TableColumn::right("REASONING").dropped_at(4),
+        TableColumn::right("REQUESTS").dropped_at(1),
         TableColumn::right("COST"),
     ];
     let has_titles = by == GroupBy::Session;

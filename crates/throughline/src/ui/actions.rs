@@ -85,7 +85,7 @@ pub(super) fn perform(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {
             vec![UiEffect::Mouse(state.mouse)]
         }
         UiAction::Help => {
-            state.overlay = Some(Overlay::Help);
+            state.overlay = Some(Overlay::Help { first: 0 });
             Vec::new()
         }
         UiAction::Suspend => vec![UiEffect::Suspend],

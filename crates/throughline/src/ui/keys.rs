@@ -48,7 +48,7 @@ actions! {
     Open = "open", "open", ["enter"];
     Back = "back", "clear, back, leave", ["esc"];
     Reach = "scope", "scope, or grouping", ["tab"];
-    Types = "types", "types of hits, stars", ["ctrl-t"];
+    Types = "types", "types, or starred", ["ctrl-t"];
     Resume = "resume", "resume in its agent", ["ctrl-r", "r"];
     CopyCommand = "copy-command", "copy resume command", ["alt-c", "c"];
     CopyId = "copy-id", "copy the id", ["ctrl-y", "y"];

@@ -259,7 +259,10 @@ impl RowList {
 /// What lies over the screen.
 #[derive(Debug)]
 pub(super) enum Overlay {
-    Help,
+    /// All keys, from this line on.
+    Help {
+        first: usize,
+    },
     Palette(Palette),
     /// A name or tags of a session, as they are typed.
     Mark(MarkInput),

@@ -517,17 +517,39 @@ fn the_list_shows_what_other_programs_write() {
     let before = ui.screen();
     ui.apply(UiEvent::Tick);
     assert_eq!(ui.screen(), before);
-    add_prompt(&store, "s9", None, "a session that has just begun");
+    add_prompt(&store, "s9", None, "a session has begun");
     ui.apply(UiEvent::Tick);
-    assert!(ui.screen().contains("just begun"), "{}", ui.screen());
+    assert!(ui.screen().contains("4 sessions"), "{}", ui.screen());
     assert_eq!(ui.state.session_id().cloned(), selected);
     // Results of a search do not move while they are read.
     ui.type_text("begun");
     add_prompt(&store, "s8", None, "another one has begun");
     ui.apply(UiEvent::Tick);
-    assert!(!ui.screen().contains("another one"), "{}", ui.screen());
+    assert_eq!(ui.state.search.rows.len(), 1, "{}", ui.screen());
     ui.press(KeyCode::Esc);
-    assert!(ui.screen().contains("another one"), "{}", ui.screen());
+    assert!(ui.screen().contains("5 sessions"), "{}", ui.screen());
+}
+
+#[test]
+fn all_keys_can_be_read_on_a_small_screen() {
+    let (store, environment) = (test_store(), environment());
+    let app = app(&environment);
+    let mut ui = TestUi::new(&app, &store, (40, 10));
+    ui.press(KeyCode::F(1));
+    let first = ui.screen();
+    assert!(
+        first.contains("ctrl-p k") && first.contains("↓ more"),
+        "{first}"
+    );
+    for _ in 0..20 {
+        ui.press(KeyCode::PageDown);
+    }
+    let last = ui.screen();
+    assert!(last.contains("ctrl-q") && last.contains("↑ more"), "{last}");
+    ui.press(KeyCode::Char('g'));
+    assert_eq!(ui.screen(), first);
+    ui.press(KeyCode::Esc);
+    assert!(ui.state.overlay.is_none());
 }
 
 #[test]

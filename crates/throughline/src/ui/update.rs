@@ -11,6 +11,7 @@ use super::marks;
 use super::messages::{UiAnswer, UiEffect, UiEvent, UiQuestion};
 use super::palette::update_palette;
 use super::state::{Overlay, RowTarget, Screen, UiState};
+use super::view;
 
 pub(super) fn update(state: &mut UiState, event: UiEvent) -> Vec<UiEffect> {
     let mut effects = take_event(state, event);
@@ -134,7 +135,7 @@ fn update_key(state: &mut UiState, key: &KeyEvent) -> Vec<UiEffect> {
     let is_question_mark = key.code == KeyCode::Char('?');
     let is_help = is_question_mark && (!is_typing || typed_line(state).text.is_empty());
     if is_help {
-        state.overlay = Some(Overlay::Help);
+        state.overlay = Some(Overlay::Help { first: 0 });
         return Vec::new();
     }
     match state.keys.action(key, is_typing) {
@@ -190,10 +191,29 @@ fn close_overlay(state: &mut UiState, overlay: Overlay, key: &KeyEvent) -> Vec<U
             state.notice = Some("Nothing was changed.".to_owned());
             Vec::new()
         }
-        Overlay::Help => Vec::new(),
+        Overlay::Help { first } => {
+            scroll_help(state, first, key);
+            Vec::new()
+        }
         Overlay::Mark(line) => marks::update_input(state, line, key),
         Overlay::Palette(palette) => update_palette(state, palette, key),
     }
+}
+
+/// Scrolls the page of keys where it is longer than the screen. Any other key closes it.
+fn scroll_help(state: &mut UiState, first: usize, key: &KeyEvent) {
+    let (last, page) = view::help_scroll(state);
+    let first = match state.keys.action(key, false) {
+        Some(UiAction::Up) => first.saturating_sub(1),
+        Some(UiAction::Down) => first + 1,
+        Some(UiAction::PageUp) => first.saturating_sub(page),
+        Some(UiAction::PageDown) => first + page,
+        Some(UiAction::First) => 0,
+        Some(UiAction::Last) => last,
+        _ => return,
+    };
+    let first = first.min(last);
+    state.overlay = Some(Overlay::Help { first });
 }
 
 /// Returns the line that is typed into.

@@ -13,6 +13,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
+pub(super) use self::overlay::help_scroll;
 pub(super) use self::timeline::selected_record_lines;
 use super::input::TextInput;
 use super::keys::UiAction;
@@ -87,7 +88,7 @@ pub(super) fn view(state: &UiState, frame: &mut Frame<'_>) {
     frame.render_widget(foot_line(state, theme, areas.foot), areas.foot);
     match &state.overlay {
         None => {}
-        Some(Overlay::Help) => overlay::draw_help(state, frame),
+        Some(Overlay::Help { first }) => overlay::draw_help(state, *first, frame),
         Some(Overlay::Palette(palette)) => overlay::draw_palette(state, palette, theme, frame),
         Some(Overlay::Mark(line)) => overlay::draw_mark(line, frame),
         Some(Overlay::Forget { plan, .. }) => overlay::draw_plan(plan, frame),

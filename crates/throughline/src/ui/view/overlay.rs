@@ -25,8 +25,33 @@ const MARK_COLUMNS: usize = 60;
 /// The lines of a plan of what would be forgotten.
 const PLAN_LINES_MAX: usize = 200;
 
-pub(super) fn draw_help(state: &UiState, frame: &mut Frame<'_>) {
-    draw_overlay(frame, " keys ", help_lines(state, frame.area()));
+pub(super) fn draw_help(state: &UiState, first: usize, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let mut lines = help_lines(state, area.width);
+    let (last, room) = help_fit(lines.len(), area.height);
+    if last > 0 {
+        lines.drain(..first.min(last));
+        lines.truncate(room);
+        lines.push(match first < last {
+            true => "↓ more".to_owned(),
+            false => "↑ more".to_owned(),
+        });
+    }
+    draw_overlay(frame, " keys ", lines);
+}
+
+/// Returns how far the page of keys can be scrolled, and how many of its lines are visible.
+pub(in crate::ui) fn help_scroll(state: &UiState) -> (usize, usize) {
+    let (width, height) = state.size;
+    help_fit(help_lines(state, width).len(), height)
+}
+
+fn help_fit(lines: usize, height: u16) -> (usize, usize) {
+    let room = usize::from(height.saturating_sub(2));
+    match lines > room {
+        true => (lines - room + 1, room.saturating_sub(1)),
+        false => (0, room),
+    }
 }
 
 /// Draws what would be forgotten, with the question whether to do so.
@@ -109,7 +134,7 @@ fn first_row(inner: Rect) -> Rect {
 }
 
 /// Returns the keys of all actions, in as many columns as there is room for.
-fn help_lines(state: &UiState, area: Rect) -> Vec<String> {
+fn help_lines(state: &UiState, width: u16) -> Vec<String> {
     let entries: Vec<String> = UiAction::ALL
         .iter()
         .map(|action| {
@@ -117,7 +142,7 @@ fn help_lines(state: &UiState, area: Rect) -> Vec<String> {
             format!("{}{}", fit(&keys, KEYS_COLUMNS), action.about())
         })
         .collect();
-    let columns = (usize::from(area.width) / HELP_COLUMNS).max(1);
+    let columns = (usize::from(width) / HELP_COLUMNS).max(1);
     let rows = entries.len().div_ceil(columns);
     let line = |row: usize| {
         let cells = entries[row..].iter().step_by(rows);
@@ -125,15 +150,9 @@ fn help_lines(state: &UiState, area: Rect) -> Vec<String> {
             .map(|cell| fit(cell, HELP_COLUMNS - 2))
             .collect::<String>()
     };
-    let mut lines: Vec<String> = (0..rows)
+    (0..rows)
         .map(|row| line(row).trim_end().to_owned())
-        .collect();
-    let room = usize::from(area.height.saturating_sub(2));
-    if lines.len() > room {
-        lines.truncate(room.saturating_sub(1));
-        lines.push("… a larger window shows all; so does docs/TERMINAL.md".to_owned());
-    }
-    lines
+        .collect()
 }
 
 fn draw_overlay(frame: &mut Frame<'_>, title: &str, lines: Vec<String>) {
