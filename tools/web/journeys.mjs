@@ -399,6 +399,12 @@ await journey("narrow screens, zoom and forced colors keep everything reachable"
   await page.emulateMedia({ forcedColors: null });
 });
 
+await journey("an address without a session says what was not found", async () => {
+  await page.goto(`${origin}/ui/s/claude:nosuch`);
+  await page.getByText('no session begins with "claude:nosuch"').waitFor();
+  errors.length = 0;
+});
+
 await journey("a daemon that does not answer is said, and so is that it came back", async () => {
   await page.goto(`${origin}/ui/memory`);
   await page.locator(".fact").first().waitFor();

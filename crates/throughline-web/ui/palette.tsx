@@ -9,7 +9,7 @@ import { failure } from "./notice";
 import { open, route, sessionPath } from "./route";
 import { SCREENS } from "./screens";
 import { sessionCommands } from "./session";
-import { shortWorkspace, visible } from "./text";
+import { shortWorkspace, titleOf, visible } from "./text";
 import { setTheme } from "./theme";
 
 interface Command {
@@ -62,7 +62,7 @@ function entries(): Command[] {
   const ranked = commands().map((command) => ({ command, rank: matches(command.name, words.value) }));
   const found = ranked.filter(({ rank }) => rank > 0).sort((a, b) => b.rank - a.rank).map(({ command }) => command);
   const listed = sessions.value.map((session) => ({
-    name: session.name ?? session.title ?? session.id,
+    name: titleOf(session),
     hint: `${session.agent} · ${shortWorkspace(session.workspace)}`,
     run: () => open(sessionPath(session.id)),
   }));

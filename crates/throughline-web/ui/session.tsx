@@ -15,7 +15,7 @@ import { open, sessionPath } from "./route";
 import { shareSession } from "./share";
 import { Side } from "./side";
 import { Empty, Failed, Skeleton } from "./state";
-import { Ago, amount, count, money, shortWorkspace, visible } from "./text";
+import { Ago, amount, count, money, shortWorkspace, titleOf, visible } from "./text";
 import {
   type Mode, current, details, dropPages, entry, find, found, isFollowing, jump, jumpToKind, jumpToMatch, loadError, mode, reload, sessionId, setMode, step,
   subagents, toggle, toggleAll, total, unseen,
@@ -97,7 +97,7 @@ async function forget(path: string, what: string, done: () => void): Promise<voi
       <>
         <p>This deletes {count(planned.records, "record")}{planned.facts > 0 && `, ${count(planned.facts, "fact")}`}{planned.sessions > 0 && `, ${count(planned.sessions, "session")}`} from every byte of the store. It cannot be undone.</p>
         <ul class="plan">
-          {plan?.sessions.slice(0, 20).map((session) => <li>{visible(session.title ?? session.id)}</li>)}
+          {plan?.sessions.slice(0, 20).map((session) => <li>{visible(titleOf(session))}</li>)}
           {plan?.records.slice(0, 20).map((record) => <li><span class="kind">{record.type}</span> {visible(record.text.slice(0, 200))}</li>)}
           {plan?.facts.slice(0, 20).map((fact) => <li><span class="kind">fact</span> {visible(fact.text)}</li>)}
         </ul>
@@ -199,7 +199,7 @@ function Head({ session }: { session: Session }): JSX.Element {
     <header class="session-head">
       <div class="session-title">
         <button type="button" class="star-button quiet" aria-pressed={session.starred} aria-label="Star" onClick={toggleStar}>{session.starred ? "★" : "☆"}</button>
-        <h1>{visible(session.name ?? session.title ?? session.id)}</h1>
+        <h1>{visible(titleOf(session))}</h1>
         {session.tags.map((tag) => <span class="tag">{visible(tag)}</span>)}
         {session.archived && <span class="tag">archived</span>}
       </div>
