@@ -2600,8 +2600,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
                     "application/json": components["schemas"]["LoggedEvent"][];
+                    "text/event-stream": string;
                 };
             };
             /** @description Invalid request */

@@ -217,10 +217,10 @@ fn print_groups(
         first,
         TableColumn::right("IN"),
         TableColumn::right("OUT"),
-        TableColumn::right("CACHE READ").dropped_at(2),
-        TableColumn::right("CACHE WRITE").dropped_at(3),
-        TableColumn::right("REASONING").dropped_at(4),
-        TableColumn::right("REQUESTS").dropped_at(1),
+        TableColumn::right("CACHE READ").dropped_at(1),
+        TableColumn::right("CACHE WRITE").dropped_at(2),
+        TableColumn::right("REASONING").dropped_at(3),
+        TableColumn::right("REQUESTS").dropped_at(4),
         TableColumn::right("COST"),
     ];
     let has_titles = by == GroupBy::Session;

@@ -56,7 +56,7 @@ pub(crate) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     // A comment stays one, so that a configuration can be copied from the screen.
     let indent = match line.starts_with("# ") {
         true => "# ".to_owned(),
-        false => " ".repeat(continuation(line, spaces).min(columns / 2)),
+        false => " ".repeat(continuation(line, spaces, columns).min(columns / 2)),
     };
     let mut rows = Vec::new();
     let mut row = String::new();
@@ -98,8 +98,9 @@ pub(crate) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     rows
 }
 
-/// Returns the column at which a line with this indentation continues.
-fn continuation(line: &str, spaces: usize) -> usize {
+/// Returns the column at which a line with this indentation continues. A word that has no room
+/// beside the label takes a row of its own, from the indentation on.
+fn continuation(line: &str, spaces: usize, columns: usize) -> usize {
     let text = &line[spaces..];
     let label = match text.find("  ") {
         Some(end) if !text[..end].ends_with(['.', ':', '!', '?']) => &text[..end],
@@ -109,8 +110,10 @@ fn continuation(line: &str, spaces: usize) -> usize {
     let is_plain = label
         .bytes()
         .all(|byte| byte.is_ascii_graphic() || byte == b' ');
-    match is_plain && label.len() <= LABEL_COLUMNS_MAX {
-        true => line.len() - value.len(),
+    let column = line.len() - value.len();
+    let longest = value.split(' ').map(display_width).max().unwrap_or(0);
+    match is_plain && label.len() <= LABEL_COLUMNS_MAX && column + longest <= columns {
+        true => column,
         false => spaces,
     }
 }
@@ -138,8 +141,7 @@ mod tests {
         check("log   one two three", 14, &expected);
         let expected = ["  a b  one two", "       three"];
         check("  a b  one two three", 15, &expected);
-        // A path that is too long for the rest of the row stays beside its label.
-        check("log  /a/very/long/path", 12, &["log  /a/very/long/path"]);
+        check("log  /a/very/long/path", 12, &["log", "/a/very/long/path"]);
         check("Done.  The rest", 10, &["Done.  The", "rest"]);
     }
 

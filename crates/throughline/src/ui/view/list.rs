@@ -109,7 +109,9 @@ fn empty_text(state: &UiState) -> String {
             format!("Nothing found {reach} for “{text}”.{further}")
         }
         Screen::Memory => format!("No facts {}.{further}", state.reach.name()),
-        Screen::Given => "No agent was given anything yet.".to_owned(),
+        Screen::Given => {
+            "No agent was given anything yet. `throughline install` connects them.".to_owned()
+        }
         Screen::Usage => "No usage.".to_owned(),
         Screen::Keep => String::new(),
         Screen::Patterns => "Nothing recurs in enough sessions yet.".to_owned(),
