@@ -92,7 +92,8 @@ pub struct InjectionSettings {
     pub disabled_workspaces: Vec<String>,
     /// Tell the user what was injected, in agents that can show a message.
     pub notices: bool,
-    /// The keys of workspaces whose prompts are given texts that may contain a secret. They add to `recall.include_sensitive`, which is for all workspaces.
+    /// The keys of workspaces whose prompts are given texts that may contain a secret. They add to
+    /// `recall.include_sensitive`, which is for all workspaces.
     pub sensitive_workspaces: Vec<String>,
     /// How memory is recalled, before the workspace is known; see [`Self::recall_in`].
     pub recall: recall::RecallConfig,

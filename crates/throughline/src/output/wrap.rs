@@ -47,7 +47,8 @@ pub(crate) fn truncate_start(path: &str, columns_max: usize) -> String {
 const LABEL_COLUMNS_MAX: usize = 18;
 
 /// Splits a line into rows of at most `columns` columns. A row continues at the indentation of its
-/// line, or below the text beside a label. A longer word is left whole, so that a path or an address can still be copied.
+/// line, or below the text beside a label. A longer word is left whole, so that a path or an
+/// address can still be copied.
 pub(crate) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     if line.len() <= columns && !line.contains('\t') {
         return vec![line.to_owned()];

@@ -6,8 +6,8 @@
 //! [`messages`] go between them and three threads: one reads keys ([`terminal`]), one asks the
 //! store ([`worker`], with [`rows`] and [`reports`] for the lists), and the main one updates and
 //! draws, so that a key is echoed whatever the store is doing. [`keys`] is the key map, [`text`]
-//! fits text into cells, [`marks`] are stars, names and tags, [`plain`] is a dialogue in lines for screen readers, and [`guard`] gives
-//! the terminal back after `kill -9`.
+//! fits text into cells, [`marks`] are stars, names and tags, [`plain`] is a dialogue in lines for
+//! screen readers, and [`guard`] gives the terminal back after `kill -9`.
 
 mod actions;
 #[cfg(unix)]

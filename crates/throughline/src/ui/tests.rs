@@ -599,10 +599,12 @@ fn open_id(ui: &TestUi<'_>) -> String {
     ui.state.session.as_ref().unwrap().session.id.to_string()
 }
 
+/// What is typed at random: text, and the letters of actions.
+const LETTERS: &str = "threshold co-?1234567jkJKeEgGnNoOvfpxysut[]+m/*RA#設🎉\u{301}";
+
 fn key() -> impl Strategy<Value = UiEvent> {
     let code = prop_oneof![
-        6 => prop::sample::select("threshold co-?1234567jkJKeEgGnNoOvfpxysut[]+m/*RA#設🎉\u{301}".chars()
-            .collect::<Vec<_>>()).prop_map(KeyCode::Char),
+        6 => prop::sample::select(LETTERS.chars().collect::<Vec<_>>()).prop_map(KeyCode::Char),
         4 => prop::sample::select(vec![
             KeyCode::Up, KeyCode::Down, KeyCode::PageUp, KeyCode::PageDown, KeyCode::Home,
             KeyCode::End, KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::BackTab,
