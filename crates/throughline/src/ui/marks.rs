@@ -9,7 +9,7 @@ use super::input::TextInput;
 use super::keys::UiAction;
 use super::messages::{UiAnswer, UiEffect, UiQuestion};
 use super::state::{Overlay, UiState};
-use super::update::{ask_refresh, edit_line};
+use super::update::{ask_refresh, edit_line, is_cancel};
 use super::worker::Worker;
 use crate::commands::mark::parse_tag;
 use crate::commands::sessions::session_label;
@@ -80,7 +80,7 @@ pub(super) fn update_input(
     key: &KeyEvent,
 ) -> Vec<UiEffect> {
     match key.code {
-        KeyCode::Esc => {
+        _ if is_cancel(key) => {
             state.notice = Some("Nothing was changed.".to_owned());
             Vec::new()
         }

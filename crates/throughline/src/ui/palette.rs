@@ -7,7 +7,7 @@ use super::input::TextInput;
 use super::keys::UiAction;
 use super::messages::UiEffect;
 use super::state::{Overlay, UiState};
-use super::update::edit_line;
+use super::update::{edit_line, is_cancel};
 
 /// The palette while it is open.
 #[derive(Debug, Default)]
@@ -39,6 +39,7 @@ pub(super) fn update_palette(
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     let last = palette.actions().len().saturating_sub(1);
     match key.code {
+        _ if is_cancel(key) => return Vec::new(),
         KeyCode::Enter => {
             let chosen = palette.actions().get(palette.selected).copied();
             return chosen.map_or_else(Vec::new, |action| perform(state, action));
@@ -47,7 +48,6 @@ pub(super) fn update_palette(
         KeyCode::Down => palette.selected = (palette.selected + 1).min(last),
         KeyCode::Char('p') if is_control => palette.selected = palette.selected.saturating_sub(1),
         KeyCode::Char('n') if is_control => palette.selected = (palette.selected + 1).min(last),
-        KeyCode::Esc => return Vec::new(),
         _ => {
             let before = palette.input.text.clone();
             edit_line(&mut palette.input, key);

@@ -484,6 +484,16 @@ fn a_session_is_starred_named_tagged_and_archived() {
             ui.screen()
         );
 
+        for opened in ['R', 'k'] {
+            match opened {
+                'k' => ui.press_with(KeyModifiers::CONTROL, opened),
+                _ => ui.press(KeyCode::Char(opened)),
+            }
+            assert!(ui.state.overlay.is_some());
+            ui.press_with(KeyModifiers::CONTROL, 'c');
+            assert!(ui.state.overlay.is_none() && !ui.is_over, "{opened}");
+        }
+
         ui.press(KeyCode::Char('A'));
         assert!(
             ui.screen().contains("Archived claude s2"),
@@ -548,6 +558,8 @@ fn all_keys_can_be_read_on_a_small_screen() {
     assert!(last.contains("ctrl-q") && last.contains("↑ more"), "{last}");
     ui.press(KeyCode::Char('g'));
     assert_eq!(ui.screen(), first);
+    ui.apply(UiEvent::Resize(0, 0));
+    ui.screen();
     ui.press(KeyCode::Esc);
     assert!(ui.state.overlay.is_none());
 }

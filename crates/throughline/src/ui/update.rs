@@ -224,6 +224,12 @@ fn typed_line(state: &mut UiState) -> &mut TextInput {
     }
 }
 
+/// Returns whether a key leaves a line that is typed over the screen.
+pub(super) fn is_cancel(key: &KeyEvent) -> bool {
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    key.code == KeyCode::Esc || (is_control && matches!(key.code, KeyCode::Char('c' | 'q')))
+}
+
 /// Edits a line by a key, as shells do.
 pub(super) fn edit_line(input: &mut TextInput, key: &KeyEvent) {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);

@@ -49,7 +49,10 @@ pub(in crate::ui) fn help_scroll(state: &UiState) -> (usize, usize) {
 fn help_fit(lines: usize, height: u16) -> (usize, usize) {
     let room = usize::from(height.saturating_sub(2));
     match lines > room {
-        true => (lines - room + 1, room.saturating_sub(1)),
+        true => {
+            let visible = room.saturating_sub(1);
+            (lines - visible, visible)
+        }
         false => (0, room),
     }
 }
