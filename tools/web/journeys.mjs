@@ -174,6 +174,22 @@ await journey("a session is named, starred and shared after a review of its mark
   await press("1");
   await page.getByRole("button", { name: "★ Starred" }).press("Enter");
   await page.locator(".sessions .title", { hasText: "The deploy with the secrets" }).waitFor();
+  // The same keys as in the terminal: 2 is the session that was open last.
+  await press("2");
+  await page.getByRole("heading", { name: "The deploy with the secrets" }).waitFor();
+  await current.waitFor();
+  await press("#");
+  await page.getByRole("textbox", { name: "Tags" }).and(page.locator(":focus")).fill("ops staging");
+  await press("Enter");
+  await page.locator(".session-title .tag", { hasText: "staging" }).waitFor();
+  await press("R");
+  await page.getByRole("textbox", { name: "Name" }).and(page.locator(":focus")).fill("");
+  await press("Enter");
+  await page.getByRole("heading", { name: "The deploy with the secrets" }).waitFor({ state: "detached" });
+  await press("A");
+  await page.locator(".session-title .tag", { hasText: "archived" }).waitFor();
+  await page.getByRole("button", { name: "Undo" }).press("Enter");
+  await page.locator(".session-title .tag", { hasText: "archived" }).waitFor({ state: "detached" });
 });
 
 await journey("a subagent opens in place, and a compaction says what it took", async () => {
@@ -214,7 +230,7 @@ await journey("a passage becomes a fact in two keys, and a pin in one", async ()
   await page.getByText("Added to memory").waitFor();
   await press("p");
   await page.getByText("Pinned").waitFor();
-  await press("2");
+  await press("3");
   await page.getByRole("heading", { name: "Rules and pins" }).waitFor();
 });
 
@@ -253,7 +269,7 @@ await journey("deletions need the token of their own dry run", async () => {
 });
 
 await journey("the ledger shows what was given, takes a verdict, and tries a prompt without a record", async () => {
-  await press("3");
+  await press("4");
   await page.getByRole("heading", { name: "What agents were given" }).waitFor();
   await page.locator(".given").first().waitFor();
   const before = await page.locator(".given").count();
@@ -283,31 +299,38 @@ await journey("a switch shows the lines that change, and is undone", async () =>
   await page.locator('[role="switch"][aria-label="Give memory in /home/dev/proj"][aria-checked="false"]').waitFor();
   await page.getByRole("button", { name: "Undo" }).press("Enter");
   await page.locator('[role="switch"][aria-label="Give memory in /home/dev/proj"][aria-checked="true"]').waitFor();
+  const sensitive = (checked) => page.locator(`[role="switch"][aria-label="Give texts that may contain a secret in /home/dev/proj"][aria-checked="${checked}"]`);
+  await sensitive(false).press("Enter");
+  await page.getByText('+ sensitive_in = ["/home/dev/proj"]').waitFor();
+  await page.getByRole("button", { name: "Change", exact: true }).press("Enter");
+  await sensitive(true).waitFor();
   await inspect("switches");
+  await page.getByRole("button", { name: "Undo" }).press("Enter");
+  await sensitive(false).waitFor();
 });
 
 await journey("usage, files, patterns, what is kept and settings are shown", async () => {
-  await press("4");
+  await press("5");
   await page.locator(".calendar rect").first().waitFor();
   await page.locator("td.wide").first().waitFor();
   await inspect("usage");
-  await press("5");
+  await press("8");
   await page.getByLabel("What to ask about").fill("inventory.py");
   await press("Enter");
   await page.locator(".answers li").first().waitFor();
   await inspect("files");
   await press("Escape");
   await page.getByRole("heading", { name: "Files, commands, errors" }).click();
-  await press("6");
+  await press("7");
   await page.getByRole("heading", { name: "Patterns" }).waitFor();
   await page.locator(".pattern, .empty").first().waitFor();
   await inspect("patterns");
-  await press("7");
+  await press("6");
   await page.getByRole("heading", { name: "Memory layers" }).waitFor();
   await page.locator(".budget").waitFor();
   await page.getByText("working memory hits").waitFor();
   await inspect("keep");
-  await press("8");
+  await press("9");
   await page.getByText("injection.gate").waitFor();
   await inspect("settings");
 });
@@ -374,6 +397,12 @@ await journey("narrow screens, zoom and forced colors keep everything reachable"
   const outline = await current.evaluate((row) => getComputedStyle(row).outlineStyle);
   assert.equal(outline, "solid");
   await page.emulateMedia({ forcedColors: null });
+});
+
+await journey("an address without a session says what was not found", async () => {
+  await page.goto(`${origin}/ui/s/claude:nosuch`);
+  await page.getByText('no session begins with "claude:nosuch"').waitFor();
+  errors.length = 0;
 });
 
 await journey("a daemon that does not answer is said, and so is that it came back", async () => {

@@ -26,8 +26,10 @@ pub enum ConfigSwitch {
     Injection(bool),
     /// Whether the prompts of a workspace are given anything.
     WorkspaceInjection { workspace: String, on: bool },
-    /// Whether texts that may contain a secret are given to prompts.
+    /// Whether texts that may contain a secret are given to the prompts of all workspaces.
     Sensitive(bool),
+    /// Whether they are given to the prompts of one workspace.
+    WorkspaceSensitive { workspace: String, on: bool },
 }
 
 /// A change of the file that has not been made yet.

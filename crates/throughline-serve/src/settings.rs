@@ -92,7 +92,23 @@ pub struct InjectionSettings {
     pub disabled_workspaces: Vec<String>,
     /// Tell the user what was injected, in agents that can show a message.
     pub notices: bool,
+    /// The keys of workspaces whose prompts are given texts that may contain a secret. They add to
+    /// `recall.include_sensitive`, which is for all workspaces.
+    pub sensitive_workspaces: Vec<String>,
+    /// How memory is recalled, before the workspace is known; see [`Self::recall_in`].
     pub recall: recall::RecallConfig,
+}
+
+impl InjectionSettings {
+    /// Returns how memory is recalled for the prompts of a workspace.
+    pub fn recall_in(&self, workspace: Option<&Workspace>) -> recall::RecallConfig {
+        let is_listed =
+            workspace.is_some_and(|workspace| self.sensitive_workspaces.contains(&workspace.key));
+        recall::RecallConfig {
+            include_sensitive: self.recall.include_sensitive || is_listed,
+            ..self.recall
+        }
+    }
 }
 
 impl Default for InjectionSettings {
@@ -102,6 +118,7 @@ impl Default for InjectionSettings {
             enabled: true,
             disabled_workspaces: Vec::new(),
             notices: true,
+            sensitive_workspaces: Vec::new(),
             recall: recall::RecallConfig::default(),
         }
     }

@@ -88,7 +88,7 @@ async function send(method: string, path: string, options: RequestInit = {}): Pr
   }
   if (!answer.ok) {
     const problem = await answer.json().catch(() => ({}));
-    throw new Rejected(answer.status, problem.title ?? `status ${answer.status}`, problem.hint);
+    throw new Rejected(answer.status, problem.detail ?? problem.title ?? `status ${answer.status}`, problem.hint);
   }
   return answer;
 }

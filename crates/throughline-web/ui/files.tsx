@@ -54,7 +54,7 @@ function HowList({ found }: { found: CommandHistory[] }): JSX.Element {
           <pre class="command">{visible(run.command)}</pre>
           <p class="faint">
             <span class="good-text">{run.succeeded} succeeded</span> · <span class={run.failed ? "bad-text" : ""}>{run.failed} failed</span>
-            {run.last && <> · last <Ago at={run.last.at} /> in <code>{visible(run.last.cwd ?? "?")}</code> · <a href={sessionPath(run.last.session, run.last.record)}>open</a></>}
+            {run.last && <> · last success <Ago at={run.last.at} /> in <code>{visible(run.last.cwd ?? "?")}</code> · <a href={sessionPath(run.last.session, run.last.record)}>open</a></>}
           </p>
         </li>
       ))}

@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { type Health, type Keeping, type LoggedEvent, type Workspace, get, query } from "./api";
 import { onScreen, sessionPath } from "./route";
 import { Show, load, loaded } from "./state";
-import { Ago, amount, bytes, count, shortWorkspace, visible } from "./text";
+import { Ago, amount, bytes, count, shortWorkspace, titleOf, visible } from "./text";
 
 interface HealthCheck { name: string; value: number | null; target: string; is_met: boolean; since: string | null; reason: string | null }
 
@@ -54,7 +54,7 @@ function Budget({ kept }: { kept: Keeping }): JSX.Element {
       </p>
       <details>
         <summary>{kept.next.length === 0 ? "Nothing would be removed now. What would go first if the limit were reached" : `${count(kept.next.length, "session")} would be reduced to their digests`}</summary>
-        <ol>{kept.next_sessions.map((session) => <li><a href={sessionPath(session.id)}>{visible(session.title ?? session.id)}</a> <span class="faint">{bytes(session.bytes)} · <Ago at={session.ended} /></span></li>)}</ol>
+        <ol>{kept.next_sessions.map((session) => <li><a href={sessionPath(session.id)}>{visible(titleOf(session))}</a> <span class="faint">{bytes(session.bytes)} · <Ago at={session.ended} /></span></li>)}</ol>
       </details>
     </section>
   );

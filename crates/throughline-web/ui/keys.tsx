@@ -4,8 +4,9 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { access } from "./api";
 import { dialog, openDialog } from "./dialog";
-import { open, route } from "./route";
-import { SCREENS } from "./screens";
+import { lastSession, open, route } from "./route";
+import { show } from "./notice";
+import { SCREENS, SESSION_KEY } from "./screens";
 
 const STORED = "throughline-single-keys";
 
@@ -27,9 +28,9 @@ export function onKeys(screen: string, handler: KeyHandler): void {
 
 const KEYS: [group: string, keys: [keys: string, action: string][]][] = [
   ["Everywhere", [
-    ["/", "search"], ["Ctrl K", "commands and sessions"], [`1 – ${SCREENS.length}`, "screens"], ["?", "these keys"], ["Esc", "back"],
+    ["/", "search"], ["Ctrl K", "commands and sessions"], [`1 – ${SCREENS.length + 1}`, "screens"], ["?", "these keys"], ["Esc", "back"],
   ]],
-  ["Lists", [["j k ↓ ↑", "next and previous"], ["Enter", "open"], ["[ ]", "next and previous session"], ["+ −", "good and bad (ledger)"]]],
+  ["Lists", [["j k ↓ ↑", "next and previous"], ["Enter", "open"], ["[ ]", "next and previous session"], ["+ −", "rate what was given"]]],
   ["Session", [
     ["j k", "next and previous record"], ["J K", "next and previous prompt"], ["e E", "next and previous error"],
     ["d D", "next and previous changed file"], ["g G", "first and last record"], ["o O", "unfold one, or all"],
@@ -38,7 +39,9 @@ const KEYS: [group: string, keys: [keys: string, action: string][]][] = [
   ]],
   ["Memory", [
     ["a", "add the selection or record to memory"], ["p", "pin it"], ["x", "forget the record"], ["c", "copy the resume command"],
-    ["y", "copy a link"], ["*", "star the session"],
+    ["y", "copy a link"],
+  ]],
+  ["Marks", [["*", "star the session"], ["R", "name the session"], ["#", "tag the session"], ["A", "archive the session"],
   ]],
 ];
 
@@ -80,13 +83,20 @@ export function listenToKeys(showPalette: () => void): void {
   });
 }
 
+function openLastSession(): void {
+  const path = lastSession();
+  if (path) open(path);
+  else show("No session was open yet");
+}
+
 function useKey(event: KeyboardEvent): boolean {
-  const screen = SCREENS[Number(event.key) - 1];
+  const screen = SCREENS.find(({ key }) => key === event.key);
   if (event.key === "/") {
     if (route.value.screen !== "") open("/ui/");
     requestAnimationFrame(() => document.getElementById("search")?.focus());
   } else if (event.key === "?") showKeys();
   else if (screen) open(`/ui/${screen.path}`);
+  else if (event.key === SESSION_KEY) openLastSession();
   else return handlers.get(route.value.screen)?.(event.key, event) ?? false;
   return true;
 }

@@ -53,11 +53,11 @@ function Navigation(): JSX.Element {
         <span>Throughline</span>
       </a>
       <ul>
-        {SCREENS.map(({ path, name, icon }, at) => (
+        {SCREENS.map(({ path, key, name, icon }) => (
           <li>
             <a href={`/ui/${path}`} aria-current={screen === path ? "page" : undefined}>
               <svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true"><path d={icon} /></svg>
-              <span>{name}</span><KeyHint keys={String(at + 1)} />
+              <span>{name}</span><KeyHint keys={key} />
             </a>
           </li>
         ))}

@@ -9,7 +9,7 @@ import { failure } from "./notice";
 import { open, route, sessionPath } from "./route";
 import { SCREENS } from "./screens";
 import { sessionCommands } from "./session";
-import { shortWorkspace, visible } from "./text";
+import { shortWorkspace, titleOf, visible } from "./text";
 import { setTheme } from "./theme";
 
 interface Command {
@@ -23,7 +23,7 @@ const sessions = signal<Session[]>([]);
 const chosen = signal(0);
 
 function commands(): Command[] {
-  const screens = SCREENS.map(({ path, name }, at) => ({ name: `Go to ${name}`, hint: String(at + 1), run: () => open(`/ui/${path}`) }));
+  const screens = SCREENS.map(({ path, key, name }) => ({ name: `Go to ${name}`, hint: key, run: () => open(`/ui/${path}`) }));
   const inSession = route.value.screen === "s" ? sessionCommands() : [];
   return [
     ...inSession, ...screens,
@@ -62,7 +62,7 @@ function entries(): Command[] {
   const ranked = commands().map((command) => ({ command, rank: matches(command.name, words.value) }));
   const found = ranked.filter(({ rank }) => rank > 0).sort((a, b) => b.rank - a.rank).map(({ command }) => command);
   const listed = sessions.value.map((session) => ({
-    name: session.name ?? session.title ?? session.id,
+    name: titleOf(session),
     hint: `${session.agent} · ${shortWorkspace(session.workspace)}`,
     run: () => open(sessionPath(session.id)),
   }));

@@ -36,6 +36,17 @@ export function sessionPath(id: string, record?: string | null): string {
   return record ? `${path}?at=${record}` : path;
 }
 
+const LAST_SESSION = "throughline-last-session";
+
+/** The address of the session that was open last in this tab. */
+export function lastSession(): string | null {
+  return sessionStorage.getItem(LAST_SESSION);
+}
+
+effect(() => {
+  if (route.value.screen === "s") sessionStorage.setItem(LAST_SESSION, address.value.pathname + address.value.search);
+});
+
 /** Sets or removes a parameter of the address. */
 export function setParameter(name: string, value: string | undefined, replace = true): void {
   const next = new URLSearchParams(parameters.value);

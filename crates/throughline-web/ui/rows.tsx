@@ -8,7 +8,7 @@ import { Diff, diffSize, isLongDiff } from "./diff";
 import { memo } from "./memo";
 import { failure } from "./notice";
 import { sessionPath } from "./route";
-import { Ago, Clock, Marked, amount, bytes, count, kindName, money, visible } from "./text";
+import { Ago, Clock, Marked, amount, bytes, count, kindName, money, titleOf, visible } from "./text";
 import { type TimelineRecord, current, found, isCut, isFoldable, jump, loadWhole, toggle } from "./timeline";
 
 /** A folded text shows this many lines. */
@@ -76,7 +76,7 @@ export function Subagent({ child }: { child: NestedSession }): JSX.Element {
         <button type="button" class="quiet" aria-expanded={records !== undefined} onClick={() => void toggleSubagent(session.id)}>
           {records ? "▾" : "▸"} Subagent
         </button>
-        <a href={sessionPath(session.id)}>{visible(session.title ?? session.id)}</a>
+        <a href={sessionPath(session.id)}>{visible(titleOf(session))}</a>
         <span class="faint">{count(session.records, "record")} · {count(session.tokens, "token")}{session.cost_usd ? ` · ${money(session.cost_usd)}` : ""}{session.outcome ? ` · ${session.outcome}` : ""}</span>
       </header>
       {records && (

@@ -11,7 +11,7 @@ import { announce } from "./notice";
 import { onScreen, open, parameters, route, sessionPath, setParameter } from "./route";
 import { Sessions, type SessionPage } from "./sessions";
 import { Empty, Failed, Skeleton } from "./state";
-import { Ago, Marked, count, kindName, shortWorkspace, visible } from "./text";
+import { Ago, Marked, count, kindName, shortWorkspace, titleOf, visible } from "./text";
 
 const answer = signal<SearchAnswer | undefined>(undefined);
 const sessions = signal<SessionPage | undefined>(undefined);
@@ -188,7 +188,7 @@ function Hits({ found }: { found: SearchAnswer }): JSX.Element {
         return (
           <section key={group.session} class="group">
             <h2>
-              <a href={sessionPath(group.session)}>{visible(session?.name ?? session?.title ?? group.session)}</a>
+              <a href={sessionPath(group.session)}>{visible(titleOf(session))}</a>
               <span class="faint">
                 {session && <span class="agent">{session.agent}</span>} {shortWorkspace(group.hits[0]!.workspace)}
                 {session?.outcome && <> · <span class={`outcome ${session.outcome}`}>{session.outcome}</span></>} · {count(group.hits.length, "hit")}

@@ -15,7 +15,7 @@ import { open, sessionPath } from "./route";
 import { shareSession } from "./share";
 import { Side } from "./side";
 import { Empty, Failed, Skeleton } from "./state";
-import { Ago, amount, count, money, shortWorkspace, visible } from "./text";
+import { Ago, amount, count, money, shortWorkspace, titleOf, visible } from "./text";
 import {
   type Mode, current, details, dropPages, entry, find, found, isFollowing, jump, jumpToKind, jumpToMatch, loadError, mode, reload, sessionId, setMode, step,
   subagents, toggle, toggleAll, total, unseen,
@@ -59,7 +59,7 @@ function toggleStar(): void {
   void mark({ starred: !starred }, { starred }, starred ? "Not starred any more" : "Starred");
 }
 
-function renameSession(session: Session): void {
+function editMarks(session: Session, first: "name" | "tags" = "name"): void {
   openDialog("Name and tags", () => (
     <form
       method="dialog"
@@ -76,8 +76,8 @@ function renameSession(session: Session): void {
         );
       }}
     >
-      <label>Name<input name="name" defaultValue={session.name ?? ""} placeholder={session.title ?? ""} /></label>
-      <label>Tags<input name="tags" defaultValue={session.tags.join(" ")} placeholder="words, separated by spaces" /></label>
+      <label>Name<input name="name" autofocus={first === "name"} defaultValue={session.name ?? ""} placeholder={session.title ?? ""} /></label>
+      <label>Tags<input name="tags" autofocus={first === "tags"} defaultValue={session.tags.join(" ")} placeholder="words, separated by spaces" /></label>
       <p class="actions"><button type="submit" class="primary">Save</button><button type="button" onClick={closeDialog}>Cancel</button></p>
     </form>
   ));
@@ -97,7 +97,7 @@ async function forget(path: string, what: string, done: () => void): Promise<voi
       <>
         <p>This deletes {count(planned.records, "record")}{planned.facts > 0 && `, ${count(planned.facts, "fact")}`}{planned.sessions > 0 && `, ${count(planned.sessions, "session")}`} from every byte of the store. It cannot be undone.</p>
         <ul class="plan">
-          {plan?.sessions.slice(0, 20).map((session) => <li>{visible(session.title ?? session.id)}</li>)}
+          {plan?.sessions.slice(0, 20).map((session) => <li>{visible(titleOf(session))}</li>)}
           {plan?.records.slice(0, 20).map((record) => <li><span class="kind">{record.type}</span> {visible(record.text.slice(0, 200))}</li>)}
           {plan?.facts.slice(0, 20).map((fact) => <li><span class="kind">fact</span> {visible(fact.text)}</li>)}
         </ul>
@@ -140,6 +140,10 @@ function add(): void {
   addToMemory(selected || (record?.content ?? ""), details.value?.session.folder);
 }
 
+function withSession(act: (session: Session) => void): void {
+  if (details.value) act(details.value.session);
+}
+
 const ACTIONS: Record<string, () => void> = {
   j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1),
   J: () => jumpToKind("prompt", 1), K: () => jumpToKind("prompt", -1),
@@ -164,7 +168,9 @@ const ACTIONS: Record<string, () => void> = {
   v: () => setMode(MODES[(MODES.findIndex(([name]) => name === mode.value) + 1) % MODES.length]![0]),
   c: () => void copyResume(), y: copyLink,
   p: () => { const record = entry(current.value); if (record) void pin(record.id); },
-  a: add, x: forgetRecord, "*": toggleStar, "[": () => void openNeighbour(-1), "]": () => void openNeighbour(1),
+  a: add, x: forgetRecord, "*": toggleStar,
+  R: () => withSession((session) => editMarks(session)), "#": () => withSession((session) => editMarks(session, "tags")), A: () => withSession(archive),
+  "[": () => void openNeighbour(-1), "]": () => void openNeighbour(1),
 };
 
 onKeys("s", (key) => {
@@ -180,9 +186,9 @@ export function sessionCommands() {
   return [
     { name: "Copy the resume command", hint: "c", run: () => void copyResume() },
     { name: "Share this session…", run: () => void shareSession(session) },
-    { name: "Name and tags…", run: () => renameSession(session) },
+    { name: "Name and tags…", hint: "R", run: () => editMarks(session) },
     { name: session.starred ? "Remove the star" : "Star this session", hint: "*", run: toggleStar },
-    { name: session.archived ? "Take it out of the archive" : "Archive this session", run: () => archive(session) },
+    { name: session.archived ? "Take it out of the archive" : "Archive this session", hint: "A", run: () => archive(session) },
     { name: "Forget this session…", run: forgetSession },
     { name: "Add to memory…", hint: "a", run: add },
   ];
@@ -193,7 +199,7 @@ function Head({ session }: { session: Session }): JSX.Element {
     <header class="session-head">
       <div class="session-title">
         <button type="button" class="star-button quiet" aria-pressed={session.starred} aria-label="Star" onClick={toggleStar}>{session.starred ? "★" : "☆"}</button>
-        <h1>{visible(session.name ?? session.title ?? session.id)}</h1>
+        <h1>{visible(titleOf(session))}</h1>
         {session.tags.map((tag) => <span class="tag">{visible(tag)}</span>)}
         {session.archived && <span class="tag">archived</span>}
       </div>
@@ -228,7 +234,7 @@ function Toolbar({ session }: { session: Session }): JSX.Element {
       <button type="button" aria-pressed={isFollowing.value} onClick={() => ACTIONS["t"]!()}>Follow{unseen.value > 0 && !isFollowing.value ? ` (${amount(unseen.value)} new)` : ""}</button>
       {finding.value || found.value ? <FindBox /> : <button type="button" onClick={() => (finding.value = true)}>Find <KeyHint keys="f" /></button>}
       <span class="spacer" />
-      <button type="button" onClick={() => renameSession(session)}>Name</button>
+      <button type="button" onClick={() => editMarks(session)}>Name <KeyHint keys="R" /></button>
       <button type="button" onClick={() => void shareSession(session)}>Share</button>
       <button type="button" class="primary" onClick={() => void copyResume()} title={resumeCommand(session.id)}>Copy resume <KeyHint keys="c" /></button>
     </div>

@@ -5,7 +5,7 @@ import type { Session } from "./api";
 import { parameters, sessionPath, setParameter } from "./route";
 import { activeFilters } from "./filters";
 import { Empty } from "./state";
-import { Ago, amount, count, money, shortWorkspace, visible } from "./text";
+import { Ago, amount, count, money, shortWorkspace, titleOf, visible } from "./text";
 
 export interface SessionPage {
   listed: Session[];
@@ -35,7 +35,7 @@ function SessionRow({ session, at, isSelected }: { session: Session; at: number;
         <span class="title">
           {session.starred && <span class="star" title="Starred">★ </span>}
           {isLive && <span class="live">live</span>}
-          {visible(session.name ?? session.title ?? session.id)}
+          {visible(titleOf(session))}
           {session.tags.map((tag) => <span class="tag">{visible(tag)}</span>)}
         </span>
         <span class="faint meta">

@@ -38,7 +38,7 @@ function Settings({ answer }: { answer: ConfigAnswer }): JSX.Element {
       <p>
         <code>{answer.file}</code>{" "}
         {answer.exists ? "" : "does not exist; the defaults apply. "}
-        <span class="faint">Edit it in an editor; the switches are in the <a href="/ui/given?tab=switches">ledger</a>.</span>
+        <span class="faint">Edit it in an editor; the switches are under <a href="/ui/given?tab=switches">Given</a>.</span>
       </p>
       <div class="filters">
         <label><span>Contains</span><input type="search" aria-label="Filter the settings" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} /></label>
@@ -48,7 +48,7 @@ function Settings({ answer }: { answer: ConfigAnswer }): JSX.Element {
         <table>
           <thead><tr><th>Setting</th><th>Value</th><th>From</th></tr></thead>
           <tbody>{shown.map((setting) => (
-            <tr><td><code>{setting.key}</code></td><td class="wrap"><code>{visible(setting.value)}</code></td><td class="faint nowrap">{setting.line ? `line ${setting.line}` : "default"}</td></tr>
+            <tr><td class="nowrap"><code>{setting.key}</code></td><td class="wrap"><code>{visible(setting.value)}</code></td><td class="faint nowrap">{setting.line ? `line ${setting.line}` : "default"}</td></tr>
           ))}</tbody>
         </table>
       </div>

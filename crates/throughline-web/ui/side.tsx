@@ -6,7 +6,7 @@ import { type SessionAnswer, type Turn, get } from "./api";
 import { resumeCommand } from "./session";
 import { sessionPath } from "./route";
 import { Show, load, loaded } from "./state";
-import { amount, count, money, visible } from "./text";
+import { amount, count, money, titleOf, visible } from "./text";
 import { details, jump, outline, sessionId, entry, total } from "./timeline";
 
 const tab = signal<"digest" | "files" | "turns">("digest");
@@ -140,7 +140,7 @@ export function Side({ answer }: { answer: SessionAnswer }): JSX.Element {
         {answer.subagents.length > 0 && (
           <Section title={`Subagents (${answer.subagents.length})`}>
             <ul>{answer.subagents.map((child) => (
-              <li><a href={sessionPath(child.id)}>{visible(child.title ?? child.id)}</a> <span class="faint">{count(child.records, "record")}{child.cost_usd ? ` · ${money(child.cost_usd)}` : ""}</span></li>
+              <li><a href={sessionPath(child.id)}>{visible(titleOf(child))}</a> <span class="faint">{count(child.records, "record")}{child.cost_usd ? ` · ${money(child.cost_usd)}` : ""}</span></li>
             ))}</ul>
           </Section>
         )}

@@ -50,12 +50,13 @@ function Toggle({ label, on, disabled, set }: { label: string; on: boolean; disa
   return <button type="button" role="switch" class="switch" aria-checked={on} aria-label={label} disabled={disabled ?? false} onClick={() => set(!on)}><i aria-hidden="true" /></button>;
 }
 
-function Row({ workspace, isOn }: { workspace: Workspace; isOn: boolean }): JSX.Element {
+function Row({ workspace, kept }: { workspace: Workspace; kept: Keeping }): JSX.Element {
   const { key } = workspace;
   return (
     <tr>
       <td><b>{visible(key)}</b><br /><span class="faint">{count(workspace.sessions, "session")}, {count(workspace.facts, "fact")}</span></td>
-      <td class="middle"><Toggle label={`Give memory in ${key}`} on={!workspace.injection_off} disabled={!isOn || !workspace.captured} set={(on) => void setSwitch({ switch: "injection", workspace: key }, on)} /></td>
+      <td class="middle"><Toggle label={`Give memory in ${key}`} on={!workspace.injection_off} disabled={!kept.injection || !workspace.captured} set={(on) => void setSwitch({ switch: "injection", workspace: key }, on)} /></td>
+      <td class="middle"><Toggle label={`Give texts that may contain a secret in ${key}`} on={workspace.sensitive} disabled={kept.sensitive} set={(on) => void setSwitch({ switch: "sensitive", workspace: key }, on)} /></td>
       <td class="faint">{workspace.injection_off ?? ""}</td>
     </tr>
   );
@@ -68,7 +69,7 @@ export function Switches(): JSX.Element {
         <>
           <dl class="switches card">
             <div><dt>Give memory to prompts<small>Off: agents get nothing, anywhere. Capture goes on.</small></dt><dd><Toggle label="Give memory to prompts" on={kept.injection} set={(on) => void setSwitch({ switch: "injection" }, on)} /></dd></div>
-            <div><dt>Give texts that may contain a secret<small>Texts that look sensitive although no rule knows the secret.</small></dt><dd><Toggle label="Give texts that may contain a secret" on={kept.sensitive} set={(on) => void setSwitch({ switch: "sensitive" }, on)} /></dd></div>
+            <div><dt>Give texts that may contain a secret<small>Texts that look sensitive although no rule knows the secret. On: in all workspaces.</small></dt><dd><Toggle label="Give texts that may contain a secret" on={kept.sensitive} set={(on) => void setSwitch({ switch: "sensitive" }, on)} /></dd></div>
             <div><dt>Leaves this machine<small>{kept.leaves_the_machine.length === 0 ? "No model is configured, so no text leaves this machine." : kept.leaves_the_machine.join("; ")}</small></dt><dd><strong>{kept.leaves_the_machine.length === 0 ? "nothing" : "to the model"}</strong></dd></div>
           </dl>
           <h2>Workspaces</h2>
@@ -76,8 +77,8 @@ export function Switches(): JSX.Element {
             {(list) => (
               <div class="scroll-x" tabIndex={0} role="region" aria-label="Switches of workspaces">
                 <table>
-                  <thead><tr><th>Workspace</th><th>Give memory</th><th>Why not</th></tr></thead>
-                  <tbody>{list.map((workspace) => <Row key={workspace.key} workspace={workspace} isOn={kept.injection} />)}</tbody>
+                  <thead><tr><th>Workspace</th><th>Give memory</th><th>Also sensitive texts</th><th>Why no memory</th></tr></thead>
+                  <tbody>{list.map((workspace) => <Row key={workspace.key} workspace={workspace} kept={kept} />)}</tbody>
                 </table>
               </div>
             )}

@@ -36,7 +36,7 @@ export function Marked({ text, words }: { text: string; words: string[] }): JSX.
   return <>{pieces.map((piece, at) => (at % 2 ? <mark>{visible(piece)}</mark> : visible(piece)))}</>;
 }
 
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "narrow" });
 const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
   ["year", 31_536_000], ["month", 2_592_000], ["week", 604_800], ["day", 86_400], ["hour", 3_600], ["minute", 60],
 ];
@@ -62,11 +62,12 @@ export function Clock({ at }: { at: number | null | undefined }): JSX.Element | 
   return <time dateTime={time.toISOString()} title={time.toLocaleString()}>{time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}</time>;
 }
 
+/** A number in at most four characters, as the command line prints it: `9999`, `12k`, `2.1M`. */
 export function amount(value: number): string {
-  if (value >= 1e9) return `${(value / 1e9).toFixed(1)}G`;
-  if (value >= 1e6) return `${(value / 1e6).toFixed(1)}M`;
-  if (value >= 1e3) return `${(value / 1e3).toFixed(value < 1e4 ? 1 : 0)}k`;
-  return String(value);
+  if (value < 1e4) return String(value);
+  if (value < 999_500) return `${(value / 1e3).toFixed(0)}k`;
+  if (value < 999_500_000) return `${(value / 1e6).toFixed(value < 9_950_000 ? 1 : 0)}M`;
+  return `${(value / 1e9).toFixed(1)}G`;
 }
 
 export function bytes(count: number): string {
@@ -82,6 +83,17 @@ export function money(value: number | null | undefined): string {
 
 export function count(number: number, noun: string): string {
   return `${amount(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** The name of a session, or else its title. */
+export function titleOf(session: { name?: string | null; title?: string | null } | undefined): string {
+  return session?.name ?? session?.title ?? "Untitled session";
+}
+
+/** A cost as the command line prints it: `≥` if a part of it is unknown, `?` if all of it is. */
+export function cost(value: number | null | undefined, unpricedTokens: number): string {
+  if (unpricedTokens === 0) return money(value);
+  return value && value >= 0.01 ? `≥${money(value)}` : "?";
 }
 
 /** A workspace by the last part of its key. */

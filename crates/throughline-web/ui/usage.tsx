@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { type OwnUsage, type UsageAnswer, type UsageGroup, get, query } from "./api";
 import { onScreen, parameters, sessionPath, setParameter } from "./route";
 import { Empty, Show, load, loaded } from "./state";
-import { Ago, amount, count, money, shortWorkspace, visible } from "./text";
+import { Ago, amount, cost, count, money, shortWorkspace, titleOf, visible } from "./text";
 
 const GROUPS = ["day", "model", "agent", "workspace", "session"];
 const usage = loaded<UsageAnswer>();
@@ -66,7 +66,7 @@ function Calendar({ groups }: { groups: UsageGroup[] }): JSX.Element {
 
 function name(group: UsageGroup): JSX.Element {
   if (!group.name) return <>unknown</>;
-  if (groupedBy() === "session") return <a href={sessionPath(group.name)}>{visible(group.title ?? group.name)}</a>;
+  if (groupedBy() === "session") return <a href={sessionPath(group.name)}>{visible(titleOf(group))}</a>;
   return <span title={group.name}>{visible(groupedBy() === "workspace" ? shortWorkspace(group.name) : group.name)}</span>;
 }
 
@@ -75,9 +75,9 @@ function Row({ group, head, most }: { group: UsageGroup; head: JSX.Element; most
     <tr>
       <td class="wide">{head}</td>
       <td class="bar-cell"><span class="bar"><i style={{ width: `${(100 * group.total) / most}%` }} /></span></td>
-      {[group.input, group.output, group.cache_read, group.cache_write].map((tokens) => <td class="number">{amount(tokens)}</td>)}
+      {[group.input, group.output, group.cache_read, group.cache_write].map((tokens) => <td class="number">{tokens ? amount(tokens) : "–"}</td>)}
       <td class="number">{amount(group.requests)}</td>
-      <td class="number">{group.unpriced_tokens > 0 && "≥ "}{money(group.cost_usd)}</td>
+      <td class="number">{cost(group.cost_usd, group.unpriced_tokens)}</td>
     </tr>
   );
 }
@@ -85,7 +85,7 @@ function Row({ group, head, most }: { group: UsageGroup; head: JSX.Element; most
 function Figures({ total }: { total: UsageGroup }): JSX.Element {
   const read = total.input + total.cache_read + total.cache_write;
   const figures: [string, string][] = [
-    ["Cost", `${total.unpriced_tokens > 0 ? "≥ " : ""}${money(total.cost_usd) || "unknown"}`], ["Tokens read", amount(read)], ["Tokens written", amount(total.output)],
+    ["Cost", cost(total.cost_usd, total.unpriced_tokens) || "–"], ["Tokens read", amount(read)], ["Tokens written", amount(total.output)],
     ["From the cache", read ? `${Math.round((100 * total.cache_read) / read)} %` : "–"], ["Requests", amount(total.requests)],
   ];
   return <dl class="figures">{figures.map(([label, value]) => <div><dt>{label}</dt><dd>{value}</dd></div>)}</dl>;
@@ -130,10 +130,10 @@ export function UsageScreen(): JSX.Element {
           return (
             <div class="scroll-x" tabIndex={0} role="region" aria-label="Usage">
               <table>
-                <thead><tr><th>{by}</th><th><span class="visually-hidden">Share</span></th>{["In", "Out", "Cache read", "Cache write", "Requests", "Cost"].map((head) => <th class="number">{head}</th>)}</tr></thead>
+                <thead><tr><th>{by[0]!.toUpperCase() + by.slice(1)}</th><th><span class="visually-hidden">Share</span></th>{["In", "Out", "Cache read", "Cache write", "Requests", "Cost"].map((head) => <th class="number">{head}</th>)}</tr></thead>
                 <tbody>{answer.groups.map((group) => <Row key={group.name} group={group} head={name(group)} most={most} />)}</tbody>
               </table>
-              <p class="faint">Costs that the logs do not state are based on the list prices of {answer.prices_as_of}.</p>
+              <p class="faint">“?” and “≥” mark a cost that is unknown, or known in part. Costs that the logs do not state are based on the list prices of {answer.prices_as_of}.</p>
             </div>
           );
         }}

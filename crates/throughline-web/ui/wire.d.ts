@@ -1317,7 +1317,7 @@ export interface components {
             raw_max_age_days?: number | null;
             /** Format: int64 */
             raw_soft_cap_bytes: number;
-            /** @description Whether texts that may contain a secret are given to prompts */
+            /** @description Whether texts that may contain a secret are given to the prompts of all workspaces */
             sensitive: boolean;
         };
         /**
@@ -1892,6 +1892,8 @@ export interface components {
             last?: string | null;
             /** Format: int64 */
             records: number;
+            /** @description Whether its prompts are given texts that may contain a secret */
+            sensitive: boolean;
             /** Format: int64 */
             sessions: number;
         };

@@ -213,6 +213,7 @@ pub(crate) struct InjectionConfig {
     pub(crate) tokens: u64,
     pub(crate) gate: f64,
     pub(crate) sensitive: bool,
+    pub(crate) sensitive_in: Vec<String>,
     pub(crate) notices: bool,
 }
 
@@ -232,6 +233,7 @@ impl Default for InjectionConfig {
             tokens: budget.tokens.0,
             gate,
             sensitive,
+            sensitive_in: Vec::new(),
             notices: true,
         }
     }
@@ -250,6 +252,7 @@ impl InjectionConfig {
             enabled: self.enabled,
             disabled_workspaces: self.off.clone(),
             notices: self.notices,
+            sensitive_workspaces: self.sensitive_in.clone(),
             recall: recall::RecallConfig {
                 budget,
                 gate: self.gate,

@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse_from(cli::rewrite_arguments(arguments)) {
         Ok(cli) => cli,
-        Err(error) => return output::report_usage_error(&error),
+        Err(error) => return output::report_usage_error(error),
     };
     match run(&cli) {
         Ok(outcome) => outcome.into(),

@@ -92,7 +92,8 @@ pub(crate) fn standing_context(
         fence_word: &fence_id,
         changed_since: &|_, _| false,
     };
-    let (config, limit) = (&settings.injection.recall, ContextLimit::default());
+    let config = &settings.injection.recall_in(Some(&workspace));
+    let limit = ContextLimit::default();
     let mut fence = BoundedFence::new(
         &fence_id, STANDING_HEADER, limit, config.budget.tokens, limit.chars,
     );

@@ -227,7 +227,7 @@ fn decide_answer(
         store,
         layers,
         scope: &settings.scope,
-        recall: limit_budget(settings.injection.recall, limit),
+        recall: limit_budget(settings.injection.recall_in(Some(workspace)), limit),
         request: &request,
         workspace: &located,
         limit,

@@ -54,7 +54,7 @@ fn config_file(state: &HttpState) -> Result<Arc<dyn ConfigFile>, Problem> {
 enum SwitchName {
     /// Whether prompts are given anything from memory, in all workspaces or in one
     Injection,
-    /// Whether texts that may contain a secret are given to prompts
+    /// Whether texts that may contain a secret are given to prompts, in all workspaces or in one
     Sensitive,
 }
 
@@ -91,7 +91,7 @@ pub(super) async fn switch(
     JsonBody(body): JsonBody<SwitchBody>,
 ) -> Result<Json<SwitchAnswer>, Problem> {
     let file = config_file(&state)?;
-    let (switch, confirm) = (parse_switch(&body)?, body.confirm);
+    let (switch, confirm) = (parse_switch(&body), body.confirm);
     let changed = tokio::task::spawn_blocking(move || set_switch(&state, &*file, &switch, confirm));
     let changed = changed.await;
     Ok(Json(changed.map_err(|_| {
@@ -99,20 +99,18 @@ pub(super) async fn switch(
     })??))
 }
 
-fn parse_switch(body: &SwitchBody) -> Result<ConfigSwitch, Problem> {
+fn parse_switch(body: &SwitchBody) -> ConfigSwitch {
     let on = body.on;
     let workspace = body.workspace.clone().filter(|key| !key.is_empty());
     match (&body.switch, workspace) {
-        (SwitchName::Injection, None) => Ok(ConfigSwitch::Injection(on)),
+        (SwitchName::Injection, None) => ConfigSwitch::Injection(on),
         (SwitchName::Injection, Some(workspace)) => {
-            Ok(ConfigSwitch::WorkspaceInjection { workspace, on })
+            ConfigSwitch::WorkspaceInjection { workspace, on }
         }
-        (SwitchName::Sensitive, None) => Ok(ConfigSwitch::Sensitive(on)),
-        (SwitchName::Sensitive, Some(_)) => Err(Problem::with_hint(
-            StatusCode::BAD_REQUEST,
-            "`sensitive` is a switch for all workspaces",
-            "leave `workspace` out",
-        )),
+        (SwitchName::Sensitive, None) => ConfigSwitch::Sensitive(on),
+        (SwitchName::Sensitive, Some(workspace)) => {
+            ConfigSwitch::WorkspaceSensitive { workspace, on }
+        }
     }
 }
 

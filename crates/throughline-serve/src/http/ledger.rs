@@ -346,7 +346,7 @@ pub(super) struct Keeping {
     next_sessions: Vec<EvictedNext>,
     /// Days after which digested text may be removed, once the store is above its limit
     raw_max_age_days: Option<i64>,
-    /// Whether texts that may contain a secret are given to prompts
+    /// Whether texts that may contain a secret are given to the prompts of all workspaces
     sensitive: bool,
     agents: Vec<AgentLogs>,
     /// Whether memory is injected into prompts

@@ -29,6 +29,8 @@ pub(super) struct WorkspaceView {
     last: Option<String>,
     /// Why its prompts are given nothing; none if they are given memory
     injection_off: Option<&'static str>,
+    /// Whether its prompts are given texts that may contain a secret
+    sensitive: bool,
     /// Whether its sessions are captured
     captured: bool,
 }
@@ -49,6 +51,11 @@ pub(super) async fn list(
             let off = injection_off(&context.settings, &workspace);
             views.push(WorkspaceView {
                 captured: context.settings.scope.allows(&workspace),
+                sensitive: context
+                    .settings
+                    .injection
+                    .recall_in(Some(&workspace))
+                    .include_sensitive,
                 injection_off: off.map(crate::prompt::InjectionOff::reason),
                 sessions: counts.sessions,
                 records: counts.records,

@@ -34,7 +34,7 @@ pub(super) fn task_cards(
     }
     let task: String = task.chars().take(PROMPT_CHARS_MAX).collect();
     let request = prompt::prompt_request(store, settings, task, None, &workspace)?;
-    let config = &settings.injection.recall;
+    let config = &settings.injection.recall_in(Some(&workspace));
     let recalled = prompt::recall_for_prompt(store, config, &request, &workspace, now)?;
     if recalled.confidence < CONFIDENCE_MIN {
         return Ok(Vec::new());

@@ -59,7 +59,7 @@ pub fn prompt_context(
         return Ok(PromptContext::Off(off));
     }
     let request = prompt::prompt_request(store, settings, text, session, workspace)?;
-    let config = &settings.injection.recall;
+    let config = &settings.injection.recall_in(Some(workspace));
     let outcome = prompt::recall_for_prompt(store, config, &request, workspace, now)?;
     let recall = PromptRecall { request, outcome };
     Ok(PromptContext::Recalled(Box::new(recall)))

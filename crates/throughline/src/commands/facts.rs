@@ -237,7 +237,7 @@ const COLUMNS: &[TableColumn] = &[
     TableColumn::left("LAST SAID").dropped_at(1),
     TableColumn::right("TIMES").dropped_at(3),
     TableColumn::left("WORKSPACE").shrinks_to(10),
-    TableColumn::left("FACT").shrinks_to(30),
+    TableColumn::left("FACT").shrinks_to(44),
 ];
 
 fn format_facts(app: &App<'_>, facts: &[Fact]) -> String {

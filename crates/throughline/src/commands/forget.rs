@@ -190,7 +190,11 @@ pub(crate) fn format_plan(app: &App<'_>, plan: &ForgetPlan) -> String {
     }
     text += &more_line(plan.records.len(), "records");
     for fact in plan.facts.iter().take(LISTED_MAX) {
-        text += &format!("fact     {}  {}\n", fact.id, sanitize(&fact.text));
+        text += &format!(
+            "fact     {}  {}\n",
+            &fact.id[..8.min(fact.id.len())],
+            sanitize(&fact.text)
+        );
     }
     text + &more_line(plan.facts.len(), "facts")
 }

@@ -19,9 +19,13 @@ pub(crate) struct NameArgs {
     #[arg(value_name = "SESSION")]
     session: String,
 
-    /// The new name; without one, the name is taken away
+    /// The new name; without one, the marks of the session are shown
     #[arg(value_name = "NAME")]
     name: Vec<String>,
+
+    /// Take the name away
+    #[arg(long, conflicts_with = "name")]
+    off: bool,
 
     /// Print the marks of the session as JSON
     #[arg(long)]
@@ -92,7 +96,7 @@ pub(crate) fn parse_tag(text: &str) -> Result<String, String> {
 
 pub(crate) fn run_name(app: &App<'_>, args: &NameArgs) -> anyhow::Result<Exit> {
     let patch = MarksPatch {
-        name: Some(args.name.join(" ")),
+        name: (args.off || !args.name.is_empty()).then(|| args.name.join(" ")),
         ..MarksPatch::default()
     };
     mark(app, &args.session, &patch, args.json)

@@ -12,7 +12,7 @@ use store::retention::{DeleteAfterStatus, DiskUsage, EvictionPass, EvictionPlan,
 use store::{PackReport, Store};
 
 use crate::commands::{App, ingest, serve};
-use crate::output::table::{count, format_bytes, format_table};
+use crate::output::table::{TableColumn, count, format_bytes, format_columns};
 use crate::output::{self, Exit, say, time};
 
 /// Apply the retention limits and run maintenance
@@ -279,15 +279,23 @@ fn dry_run(app: &App<'_>, args: &RetainArgs, store: &Store) -> anyhow::Result<Ex
         let note = "would get a digest first, after which their text may be removed";
         writeln!(out, "{sessions} {note}.")?;
     }
-    let due: Vec<_> = due.iter().map(|chore| chore.name()).collect();
+    let due: Vec<_> = due.iter().map(|task| describe_task(*task)).collect();
     if !due.is_empty() {
-        writeln!(out, "Maintenance that is due: {}.", due.join(", "))?;
+        writeln!(out, "Maintenance that is due: {}.", due.join("; "))?;
     }
     out.finish()?;
     if let Some(note) = delete_after_note(eviction.age) {
         say!("warning: {note}");
     }
     Ok(Exit::Done)
+}
+
+const fn describe_task(task: MaintenanceTask) -> &'static str {
+    match task {
+        MaintenanceTask::Archive => "compress sessions that rested for a month",
+        MaintenanceTask::Consolidate => "merge facts that say the same",
+        MaintenanceTask::CleanUp => "delete rows that nothing refers to",
+    }
 }
 
 fn print_plan(
@@ -297,8 +305,12 @@ fn print_plan(
     eviction: &EvictionPlan,
 ) -> anyhow::Result<()> {
     let retention = &app.config.retention;
+    let columns = [
+        TableColumn::left(""),
+        TableColumn::right("IN USE"),
+        TableColumn::right("CAP"),
+    ];
     let rows = [
-        ["", "IN USE", "CAP"].map(str::to_owned).to_vec(),
         vec![
             "raw".to_owned(),
             format_bytes(usage.raw_bytes),
@@ -315,17 +327,18 @@ fn print_plan(
             "-".to_owned(),
         ],
     ];
-    write!(out, "{}", format_table(&rows))?;
+    write!(out, "{}", format_columns(&columns, &rows, app.columns()))?;
     let sessions = &eviction.sessions;
     if sessions.is_empty() {
         writeln!(out, "Nothing to remove.")?;
     } else {
-        let mut rows = vec![
-            ["LAST ACTIVE", "SIZE", "WHY", "SESSION"]
-                .map(str::to_owned)
-                .to_vec(),
+        let columns = [
+            TableColumn::left("LAST ACTIVE"),
+            TableColumn::right("SIZE"),
+            TableColumn::left("WHY"),
+            TableColumn::left("SESSION"),
         ];
-        rows.extend(sessions.iter().take(PLAN_ROWS_MAX).map(|evict| {
+        let rows = sessions.iter().take(PLAN_ROWS_MAX).map(|evict| {
             let loss = if evict.data_loss {
                 ", without a digest"
             } else {
@@ -337,8 +350,10 @@ fn print_plan(
                 format!("{}{loss}", removal_reason(evict.pass)),
                 evict.session.to_string(),
             ]
-        }));
-        write!(out, "\n{}", format_table(&rows))?;
+        });
+        let rows: Vec<_> = rows.collect();
+        let table = format_columns(&columns, &rows, app.columns());
+        write!(out, "\n{table}")?;
         let all: u64 = sessions.iter().map(|evict| evict.bytes).sum();
         let removed = count(sessions.len(), "session");
         writeln!(

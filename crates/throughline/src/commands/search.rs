@@ -278,7 +278,9 @@ fn print_results(
         MatchLevel::NoWords if found.is_empty() => {
             say(&format!("Nothing to search for in {:?}.", query_text(args)));
         }
-        _ if found.is_empty() => say("Nothing found."),
+        _ if found.is_empty() => {
+            say(&format!("Nothing found for {:?}.", query_text(args)));
+        }
         _ if found.hits.is_empty() => {}
         MatchLevel::Related => {
             say("No record has all of these words; showing partial matches and synonyms.");

@@ -162,8 +162,8 @@ const COLUMNS: &[TableColumn] = &[
     TableColumn::right("CALLS").dropped_at(3),
     TableColumn::right("TOKENS").dropped_at(1),
     TableColumn::left("OUTCOME").dropped_at(4),
-    // Ids are longer only where agents number them, and 18 characters tell most of those apart.
-    TableColumn::left("SESSION").shrinks_to(18),
+    // The beginning of an id that selects the session, which a truncated one would not.
+    TableColumn::left("SESSION"),
     TableColumn::left("TITLE").shrinks_to(TITLE_COLUMNS_MIN),
 ];
 

@@ -412,12 +412,10 @@ pub(crate) fn session_heading(
     line("branch", session.branch.clone());
     line("model", session.model.clone());
     line("parent", session.parent.as_ref().map(ToString::to_string));
-    let times = format!(
-        "{} to {}",
-        time::format_time(session.started, zone),
-        time::format_time(session.ended, zone)
+    line(
+        "time",
+        Some(time::format_range(session.started, session.ended, zone)),
     );
-    line("time", Some(times));
     let used = session.usage;
     line(
         "tokens",

@@ -208,9 +208,9 @@ fn print_groups(
     }
     let first = match by {
         GroupBy::Day => TableColumn::left("DAY"),
-        GroupBy::Model => TableColumn::left("MODEL").shrinks_to(12),
+        GroupBy::Model => TableColumn::left("MODEL").shrinks_to(26),
         GroupBy::Session => TableColumn::left("SESSION"),
-        GroupBy::Workspace => TableColumn::left("WORKSPACE").shrinks_to(12),
+        GroupBy::Workspace => TableColumn::left("WORKSPACE").shrinks_to(26),
         GroupBy::Agent => TableColumn::left("AGENT"),
     };
     let mut columns = vec![

@@ -126,9 +126,20 @@ fn set_switch(text: &str, switch: &ConfigSwitch) -> Result<Option<String>, Strin
             }
             set_bool(section(&mut document, "injection")?, "sensitive", *on);
         }
+        ConfigSwitch::WorkspaceSensitive { on: false, .. } if config.injection.sensitive => {
+            return Err("sensitive texts are given in all workspaces; \
+                        switch that off first"
+                .to_owned());
+        }
+        ConfigSwitch::WorkspaceSensitive { workspace, on } => {
+            let list = section(&mut document, "injection")?;
+            if !set_listed(list, "sensitive_in", workspace, *on, |_, _| false)? {
+                return Ok(None);
+            }
+        }
         ConfigSwitch::WorkspaceInjection { workspace, on } => {
             let list = section(&mut document, "injection")?;
-            if !set_listed(list, "off", workspace, !on)? {
+            if !set_listed(list, "off", workspace, !on, matches)? {
                 return Ok(None);
             }
         }
@@ -167,6 +178,7 @@ fn set_listed(
     list: &str,
     name: &str,
     is_listed: bool,
+    covers: fn(&toml_edit::Value, &str) -> bool,
 ) -> Result<bool, String> {
     let item = section.entry(list).or_insert_with(|| value(Array::new()));
     let array = item
@@ -178,7 +190,7 @@ fn set_listed(
         (Some(at), false) => {
             array.remove(at);
         }
-        (None, false) if array.iter().any(|entry| matches(entry, name)) => {
+        (None, false) if array.iter().any(|entry| covers(entry, name)) => {
             return Err(format!(
                 "another entry of `{list}` covers this workspace; change it by hand"
             ));
@@ -227,6 +239,11 @@ mod tests {
         ConfigSwitch::WorkspaceInjection { workspace, on }
     }
 
+    fn sensitive_in(workspace: &str, on: bool) -> ConfigSwitch {
+        let workspace = workspace.to_owned();
+        ConfigSwitch::WorkspaceSensitive { workspace, on }
+    }
+
     #[test]
     fn a_switch_changes_one_line_and_keeps_comments() {
         check(
@@ -235,6 +252,16 @@ mod tests {
             "- enabled = true # yes\n+ enabled = false # yes\n",
         );
         check(FILE, &ConfigSwitch::Sensitive(true), "+ sensitive = true\n");
+        check(
+            "[injection]\nsensitive_in = [\"a\", \"b\"] # c\n",
+            &sensitive_in("a", false),
+            "- sensitive_in = [\"a\", \"b\"] # c\n+ sensitive_in = [ \"b\"] # c\n",
+        );
+        check(
+            "",
+            &sensitive_in("/home/me/w", true),
+            "+ [injection]\n+ sensitive_in = [\"/home/me/w\"]\n",
+        );
         check(
             "",
             &ConfigSwitch::Injection(false),
@@ -254,10 +281,15 @@ mod tests {
             ConfigSwitch::Sensitive(false),
             injection_in("a", false),
             injection_in("b", true),
+            sensitive_in("b", false),
+            sensitive_in("/x/abc", false),
         ] {
             assert_eq!(set_switch(FILE, &switch), Ok(None), "{switch:?}");
         }
         assert!(set_switch(FILE, &injection_in("/x/abc", true)).is_err());
+        let everywhere = "[injection]\nsensitive = true\n";
+        let refused = set_switch(everywhere, &sensitive_in("b", false)).unwrap_err();
+        assert!(refused.contains("in all workspaces"), "{refused}");
         assert!(set_switch("[injection", &ConfigSwitch::Injection(false)).is_err());
     }
 

@@ -12,8 +12,13 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::CommandFactory;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
+
 use self::text::sanitize;
 use self::wrap::wrap_line;
+use crate::cli::Cli;
 use crate::environment;
 
 /// Formats a message and prints it to standard error, as [`say`] does.
@@ -100,7 +105,10 @@ pub(crate) fn report_error(error: &anyhow::Error) -> Exit {
 /// Prints an error in the command line, or the help that was asked for, and returns the exit
 /// status. If an argument contains control characters, they are replaced and the message has no
 /// colors.
-pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
+pub(crate) fn report_usage_error(mut error: clap::Error) -> ExitCode {
+    if let Some(usage) = usage_line(&error) {
+        error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+    }
     let plain = error.render().to_string();
     let printed = if sanitize(&plain) == plain {
         error.print()
@@ -113,6 +121,22 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
         Ok(code) if is_printed => ExitCode::from(code),
         _ => Exit::Failed.into(),
     }
+}
+
+/// Returns the usage line of the command that an error is about. The line that clap makes for an
+/// error has every option that was given, also by the environment, as if it were required.
+fn usage_line(error: &clap::Error) -> Option<StyledStr> {
+    let usage = error.get(ContextKind::Usage)?.to_string();
+    let mut root = Cli::command();
+    root.build();
+    let mut command = &mut root;
+    for word in usage.split_whitespace().skip(2) {
+        if command.find_subcommand(word).is_none() {
+            break;
+        }
+        command = command.find_subcommand_mut(word)?;
+    }
+    Some(command.render_usage())
 }
 
 /// Returns the message of an error with its causes. Many errors already contain the text of their

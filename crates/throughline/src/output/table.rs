@@ -5,6 +5,9 @@ use super::wrap::{display_width, truncate};
 /// The columns between two cells.
 const GAP: usize = 2;
 
+/// A cell that can be truncated keeps at least this width.
+const CELL_COLUMNS_MIN: usize = 6;
+
 /// A column of a table, and what happens to it when the terminal is too narrow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableColumn {
@@ -107,11 +110,15 @@ fn fit_widths(
         };
         widths[index] = None;
     }
-    // The last columns hold the longest texts, so they are truncated first.
-    for index in (0..columns.len()).rev() {
-        let excess = total(&widths).saturating_sub(columns_max);
-        if let (Some(width), Some(min)) = (widths[index], columns[index].width_min) {
-            widths[index] = Some(width.min(min.max(width.saturating_sub(excess))));
+    // The last columns hold the longest texts, so they are truncated first. Where nothing more can
+    // be dropped, they become narrower than they should be.
+    for floor in [usize::MAX, CELL_COLUMNS_MIN] {
+        for index in (0..columns.len()).rev() {
+            let excess = total(&widths).saturating_sub(columns_max);
+            if let (Some(width), Some(min)) = (widths[index], columns[index].width_min) {
+                let min = min.min(floor);
+                widths[index] = Some(width.min(min.max(width.saturating_sub(excess))));
+            }
         }
     }
     widths
@@ -177,7 +184,7 @@ mod tests {
         let columns = [
             TableColumn::left("ID"),
             TableColumn::right("CALLS").dropped_at(1),
-            TableColumn::left("TITLE").shrinks_to(6),
+            TableColumn::left("TITLE").shrinks_to(9),
         ];
         let rows = [["a", "7", "日本語 is wide"], ["bcd", "12", "x"]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
@@ -195,6 +202,8 @@ mod tests {
             "ID   CALLS  TITLE\na        7  日本語 i…\nbcd     12  x\n",
         );
         check(Some(14), "ID   TITLE\na    日本語 i…\nbcd  x\n");
+        // Only what can be truncated gives way, as long as anything of it can be read.
+        check(Some(4), "ID   TITLE\na    日本…\nbcd  x\n");
     }
 
     #[test]

@@ -73,6 +73,22 @@ pub(crate) fn format_time(at: Option<Timestamp>, zone: &TimeZone) -> String {
     )
 }
 
+/// Formats the time from one moment to another. The date stands once if it is the same.
+pub(crate) fn format_range(
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    zone: &TimeZone,
+) -> String {
+    let (from, to) = (format_time(from, zone), format_time(to, zone));
+    match (from.split_once(' '), to.split_once(' ')) {
+        _ if from == to => from,
+        (Some((day, _)), Some((last_day, clock))) if day == last_day => {
+            format!("{from} to {clock}")
+        }
+        _ => format!("{from} to {to}"),
+    }
+}
+
 /// Formats a time as people say it: `5 min ago`, `3 h ago`, `yesterday`, `4 d ago`, and the date
 /// for more than a week.
 pub(crate) fn format_age(at: Option<Timestamp>, now: Timestamp, zone: &TimeZone) -> String {

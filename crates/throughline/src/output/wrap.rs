@@ -43,8 +43,12 @@ pub(crate) fn truncate_start(path: &str, columns_max: usize) -> String {
     format!("…{}", &path[start..])
 }
 
+/// A word that is followed by two spaces and is not longer than this is a label.
+const LABEL_COLUMNS_MAX: usize = 18;
+
 /// Splits a line into rows of at most `columns` columns. A row continues at the indentation of its
-/// line. A longer word is left whole, so that a path or an address can still be copied.
+/// line, or below the text beside a label. A longer word is left whole, so that a path or an
+/// address can still be copied.
 pub(crate) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     if line.len() <= columns && !line.contains('\t') {
         return vec![line.to_owned()];
@@ -53,7 +57,7 @@ pub(crate) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     // A comment stays one, so that a configuration can be copied from the screen.
     let indent = match line.starts_with("# ") {
         true => "# ".to_owned(),
-        false => " ".repeat(spaces.min(columns / 2)),
+        false => " ".repeat(continuation(line, spaces, columns).min(columns / 2)),
     };
     let mut rows = Vec::new();
     let mut row = String::new();
@@ -87,12 +91,32 @@ pub(crate) fn wrap_line(line: &str, columns: usize) -> Vec<String> {
         }
         row.push(c);
         width += char_width;
-        if is_space && width > spaces {
+        if is_space && width > spaces.max(indent.len()) {
             split = Some((row.len(), width));
         }
     }
     rows.push(row.trim_end_matches(' ').to_owned());
     rows
+}
+
+/// Returns the column at which a line with this indentation continues. A word that has no room
+/// beside the label takes a row of its own, from the indentation on.
+fn continuation(line: &str, spaces: usize, columns: usize) -> usize {
+    let text = &line[spaces..];
+    let label = match text.find("  ") {
+        Some(end) if !text[..end].ends_with(['.', ':', '!', '?']) => &text[..end],
+        _ => return spaces,
+    };
+    let value = text[label.len()..].trim_start_matches(' ');
+    let is_plain = label
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    let column = line.len() - value.len();
+    let longest = value.split(' ').map(display_width).max().unwrap_or(0);
+    match is_plain && label.len() <= LABEL_COLUMNS_MAX && column + longest <= columns {
+        true => column,
+        false => spaces,
+    }
 }
 
 #[cfg(test)]
@@ -110,6 +134,16 @@ mod tests {
         check("# one two", 7, &["# one", "# two"]);
         check("one two ", 7, &["one two"]);
         check("", 7, &[""]);
+    }
+
+    #[test]
+    fn rows_continue_below_the_text_beside_a_label() {
+        let expected = ["log   one two", "      three"];
+        check("log   one two three", 14, &expected);
+        let expected = ["  a b  one two", "       three"];
+        check("  a b  one two three", 15, &expected);
+        check("log  /a/very/long/path", 12, &["log", "/a/very/long/path"]);
+        check("Done.  The rest", 10, &["Done.  The", "rest"]);
     }
 
     #[test]

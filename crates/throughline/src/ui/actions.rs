@@ -8,6 +8,7 @@ use store::InjectionVerdict;
 
 use super::input::TextInput;
 use super::keys::UiAction;
+use super::marks;
 use super::messages::{UiEffect, UiQuestion};
 use super::open_session::{OpenSession, SessionPlace};
 use super::palette::Palette;
@@ -55,6 +56,9 @@ pub(super) fn perform(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {
         UiAction::CopyId => copy_id(state),
         UiAction::Pin => pin(state),
         UiAction::Forget => plan_forget(state),
+        UiAction::Star | UiAction::Name | UiAction::Tag | UiAction::Archive => {
+            marks::mark(state, action)
+        }
         UiAction::Good => rate(state, InjectionVerdict::Good),
         UiAction::Bad => rate(state, InjectionVerdict::Bad),
         UiAction::NextSession => open_neighbor(state, true),
@@ -81,7 +85,7 @@ pub(super) fn perform(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {
             vec![UiEffect::Mouse(state.mouse)]
         }
         UiAction::Help => {
-            state.overlay = Some(Overlay::Help);
+            state.overlay = Some(Overlay::Help { first: 0 });
             Vec::new()
         }
         UiAction::Suspend => vec![UiEffect::Suspend],
@@ -357,7 +361,10 @@ fn next_types(state: &mut UiState) -> Vec<UiEffect> {
     if state.screen != Screen::Search {
         return Vec::new();
     }
-    state.types = state.types.next();
+    match state.input.text.trim().is_empty() {
+        true => state.sessions = state.sessions.next(),
+        false => state.types = state.types.next(),
+    }
     ask_rows(state, Screen::Search)
 }
 

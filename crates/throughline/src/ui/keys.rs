@@ -48,12 +48,16 @@ actions! {
     Open = "open", "open", ["enter"];
     Back = "back", "clear, back, leave", ["esc"];
     Reach = "scope", "scope, or grouping", ["tab"];
-    Types = "types", "types of hits", ["ctrl-t"];
+    Types = "types", "types, or starred", ["ctrl-t"];
     Resume = "resume", "resume in its agent", ["ctrl-r", "r"];
     CopyCommand = "copy-command", "copy resume command", ["alt-c", "c"];
     CopyId = "copy-id", "copy the id", ["ctrl-y", "y"];
     Pin = "pin", "pin or unpin", ["alt-p", "p"];
     Forget = "forget", "forget …", ["alt-x", "x"];
+    Star = "star", "star a session", ["alt-s", "*"];
+    Name = "name", "name a session", ["alt-n", "R"];
+    Tag = "tag", "tag a session", ["alt-t", "#"];
+    Archive = "archive", "archive a session", ["alt-a", "A"];
     Good = "good", "rate as good", ["+"];
     Bad = "bad", "rate as bad", ["-"];
     NextSession = "next-session", "next session", ["]"];

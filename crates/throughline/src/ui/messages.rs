@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 use jiff::Timestamp;
-use memory::{FactId, RecordId, SessionId};
-use store::{InjectionVerdict, StoredRecord};
+use memory::{FactId, RecordId, SessionId, SessionMarks};
+use store::{FeedPosition, InjectionVerdict, StoredRecord};
 
+use super::marks::{MarkInput, MarkRequest, TypedMark};
 use super::open_session::{OpenSession, SessionGrowth, SessionPlace};
 use super::patterns::PatternRequest;
-use super::state::{ForgetRequest, HitTypes, ListRow, PreviewPage, Reach, Screen};
+use super::state::{ForgetRequest, HitTypes, ListRow, ListedSessions, PreviewPage, Reach, Screen};
 use crate::commands::resume::ResumeCommand;
 
 /// Something that happened.
@@ -23,7 +24,7 @@ pub(super) enum UiEvent {
     Answer(UiAnswer),
     /// A question has not been answered for a while.
     Slow,
-    /// It is time to look for new records of a session that is followed.
+    /// It is time to look for what other programs have written.
     Tick,
     /// A signal asks the program to end.
     Terminate,
@@ -76,6 +77,15 @@ pub(super) enum UiAnswer {
         command: ResumeCommand,
         is_copied: bool,
     },
+    /// How far the store has been written.
+    FeedEnd(FeedPosition),
+    /// A mark of a session, to be edited.
+    TypeMark(MarkInput),
+    Marked {
+        session: SessionId,
+        marks: SessionMarks,
+        notice: String,
+    },
     /// Something was changed, so the lists are read again.
     Changed(String),
     Failed(String),
@@ -103,6 +113,7 @@ pub(super) enum UiQuestion {
         query: String,
         reach: Reach,
         types: HitTypes,
+        sessions: ListedSessions,
         group: usize,
     },
     Session {
@@ -132,6 +143,9 @@ pub(super) enum UiQuestion {
         is_copied: bool,
     },
     Preview(SessionId),
+    FeedEnd,
+    TypeMark(SessionId, TypedMark),
+    Mark(SessionId, MarkRequest),
     PinRecord(RecordId),
     PinFact {
         id: FactId,

@@ -6,14 +6,15 @@
 //! [`messages`] go between them and three threads: one reads keys ([`terminal`]), one asks the
 //! store ([`worker`], with [`rows`] and [`reports`] for the lists), and the main one updates and
 //! draws, so that a key is echoed whatever the store is doing. [`keys`] is the key map, [`text`]
-//! fits text into cells, [`plain`] is a dialogue in lines for screen readers, and [`guard`] gives
-//! the terminal back after `kill -9`.
+//! fits text into cells, [`marks`] are stars, names and tags, [`plain`] is a dialogue in lines for
+//! screen readers, and [`guard`] gives the terminal back after `kill -9`.
 
 mod actions;
 #[cfg(unix)]
 pub(crate) mod guard;
 mod input;
 pub(crate) mod keys;
+mod marks;
 mod messages;
 mod open_session;
 mod palette;
@@ -46,8 +47,8 @@ use crate::commands::App;
 use crate::commands::resume::{self, ResumeCommand};
 use crate::output::{Exit, error_with_hint};
 
-/// How often a session that is followed is asked for new records.
-const FOLLOW: Duration = Duration::from_secs(1);
+/// How often the store is asked for what other programs have written.
+const POLL: Duration = Duration::from_secs(1);
 /// A question that takes longer than this is said to be awaited.
 const SLOW: Duration = Duration::from_millis(150);
 
@@ -162,10 +163,8 @@ fn run_loop(
         let is_awaited = state.is_pending() && !state.is_slow;
         let first = if is_awaited {
             events.recv_timeout(SLOW)
-        } else if state.is_following() {
-            events.recv_timeout(FOLLOW)
         } else {
-            events.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            events.recv_timeout(POLL)
         };
         let first = match first {
             Ok(event) => event,

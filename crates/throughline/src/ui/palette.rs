@@ -7,6 +7,7 @@ use super::input::TextInput;
 use super::keys::UiAction;
 use super::messages::UiEffect;
 use super::state::{Overlay, UiState};
+use super::update::{edit_line, is_cancel};
 
 /// The palette while it is open.
 #[derive(Debug, Default)]
@@ -38,31 +39,23 @@ pub(super) fn update_palette(
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     let last = palette.actions().len().saturating_sub(1);
     match key.code {
+        _ if is_cancel(key) => return Vec::new(),
         KeyCode::Enter => {
             let chosen = palette.actions().get(palette.selected).copied();
             return chosen.map_or_else(Vec::new, |action| perform(state, action));
         }
         KeyCode::Up => palette.selected = palette.selected.saturating_sub(1),
         KeyCode::Down => palette.selected = (palette.selected + 1).min(last),
-        KeyCode::Backspace => edit(&mut palette, TextInput::backspace),
-        KeyCode::Left => palette.input.left(),
-        KeyCode::Right => palette.input.right(),
-        KeyCode::Char('u') if is_control => edit(&mut palette, TextInput::clear),
-        KeyCode::Char('w') if is_control => edit(&mut palette, TextInput::delete_word),
         KeyCode::Char('p') if is_control => palette.selected = palette.selected.saturating_sub(1),
         KeyCode::Char('n') if is_control => palette.selected = (palette.selected + 1).min(last),
-        KeyCode::Char(c) if !is_control && !key.modifiers.contains(KeyModifiers::ALT) => {
-            edit(&mut palette, |input| {
-                input.insert(c.encode_utf8(&mut [0; 4]));
-            });
+        _ => {
+            let before = palette.input.text.clone();
+            edit_line(&mut palette.input, key);
+            if palette.input.text != before {
+                palette.selected = 0;
+            }
         }
-        _ => return Vec::new(),
     }
     state.overlay = Some(Overlay::Palette(palette));
     Vec::new()
-}
-
-fn edit(palette: &mut Palette, change: impl FnOnce(&mut TextInput)) {
-    change(&mut palette.input);
-    palette.selected = 0;
 }

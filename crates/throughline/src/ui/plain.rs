@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, Write, stdin, stdout};
 
-use super::state::{HitTypes, ListRow, Reach, RowTarget};
+use super::state::{HitTypes, ListRow, ListedSessions, Reach, RowTarget};
 use super::text::{clean, wrap};
 use super::{rows, worker::Worker};
 use crate::commands::resume::{self, ResumeCommand};
@@ -61,7 +61,7 @@ fn print_list(
     reach: Reach,
 ) -> anyhow::Result<Vec<ListRow>> {
     let (mut list, note) = if query.is_empty() {
-        rows::session_rows(worker, reach)?
+        rows::session_rows(worker, reach, ListedSessions::All)?
     } else {
         rows::hit_rows(worker, query, reach, HitTypes::All)?
     };

@@ -4,10 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 use memory::{Fact, RecordKind, Session, SessionId};
 use recall::RankedHit;
 use serve::requests::search::{SearchContent, SearchOptions, SearchOutcome, search};
-use serve::requests::sessions::latest_sessions;
-use store::{FactFilter, FactScope, MatchLevel, Query, StoredRecord};
+use serve::requests::sessions::list_sessions;
+use store::{FactFilter, FactScope, MatchLevel, Query, SessionFilter, StoredRecord};
 
-use super::state::{HitTypes, ListRow, PreviewPage, Reach, RowTarget};
+use super::state::{HitTypes, ListRow, ListedSessions, PreviewPage, Reach, RowTarget};
 use super::text::{has_match, marked_words};
 use super::worker::Worker;
 use crate::commands::search::group_items;
@@ -29,8 +29,13 @@ const EXCERPT_BYTES: usize = 4 << 10;
 pub(super) type Rows = anyhow::Result<(Vec<ListRow>, String)>;
 
 /// Returns the latest sessions.
-pub(super) fn session_rows(worker: &Worker<'_>, reach: Reach) -> Rows {
-    let sessions = latest_sessions(worker.store, &worker.scope(reach), SESSIONS_MAX)?;
+pub(super) fn session_rows(worker: &Worker<'_>, reach: Reach, listed: ListedSessions) -> Rows {
+    let filter = SessionFilter {
+        marks: listed.filter(),
+        limit: SESSIONS_MAX,
+        ..SessionFilter::default()
+    };
+    let sessions = list_sessions(worker.store, &worker.scope(reach), &filter)?;
     let note = count(sessions.len(), "session");
     let more = if sessions.len() == SESSIONS_MAX {
         "≥ "
@@ -42,7 +47,7 @@ pub(super) fn session_rows(worker: &Worker<'_>, reach: Reach) -> Rows {
 }
 
 /// Returns the name or the title of a session, with its star and its tags.
-fn title(session: &Session) -> String {
+pub(super) fn marked_title(session: &Session) -> String {
     let star = if session.marks.starred { "★ " } else { "" };
     let tags = session.marks.tags.iter().map(|tag| format!(" #{tag}"));
     let title = session.name_or_title().unwrap_or("Untitled session");
@@ -84,9 +89,9 @@ fn session_row(worker: &Worker<'_>, session: &Session) -> ListRow {
     ListRow {
         target: RowTarget::Session(session.id.clone()),
         label: session.flavor.name().to_owned(),
-        age: age(last, worker.app.environment.now),
+        age: age(last, worker.app.environment.clock()),
         place: place(session.workspace.as_deref()),
-        title: title(session),
+        title: marked_title(session),
         count: count(session.prompts, "prompt"),
         pages: vec![PreviewPage {
             heading: session_label(worker.store, &session.id),
@@ -276,7 +281,7 @@ fn fact_row(worker: &Worker<'_>, fact: &Fact) -> ListRow {
             pinned: fact.pinned,
         },
         label: fact.kind.name().to_owned(),
-        age: age(Some(fact.seen), worker.app.environment.now),
+        age: age(Some(fact.seen), worker.app.environment.clock()),
         place: fact
             .workspace
             .as_deref()

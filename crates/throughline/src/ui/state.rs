@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use memory::{FactId, RecordId, RecordKind, SessionId};
+use store::{FeedPosition, MarkFilter};
 
 use super::input::TextInput;
 use super::keys::{KeyMap, UiAction};
+use super::marks::MarkInput;
 use super::open_session::OpenSession;
 use super::palette::Palette;
 use super::patterns::PatternRequest;
@@ -119,6 +121,42 @@ impl HitTypes {
     }
 }
 
+/// Which sessions are listed while nothing is searched for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ListedSessions {
+    /// All that are not archived.
+    #[default]
+    All,
+    Starred,
+    Archived,
+}
+
+impl ListedSessions {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Starred => "starred",
+            Self::Archived => "archived",
+        }
+    }
+
+    pub(super) const fn next(self) -> Self {
+        match self {
+            Self::All => Self::Starred,
+            Self::Starred => Self::Archived,
+            Self::Archived => Self::All,
+        }
+    }
+
+    pub(super) fn filter(self) -> MarkFilter {
+        MarkFilter {
+            starred: self == Self::Starred,
+            archived: self == Self::Archived,
+            ..MarkFilter::default()
+        }
+    }
+}
+
 /// What a row stands for, which decides what can be done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RowTarget {
@@ -178,6 +216,8 @@ pub(super) struct RowList {
     /// The question that the rows answer, and the latest that was asked.
     pub(super) answered: u64,
     pub(super) asked: u64,
+    /// The latest question is the same as the one before it.
+    pub(super) is_refresh: bool,
 }
 
 impl RowList {
@@ -193,6 +233,23 @@ impl RowList {
         self.answered != self.asked
     }
 
+    /// Replaces the rows by newer ones. What is selected stays so, wherever it stands now.
+    pub(super) fn replace_rows(&mut self, rows: Vec<ListRow>) {
+        let (selected, page) = (self.selected, self.page);
+        let target = self.row().map(|row| row.target.clone());
+        self.rows = rows;
+        let is_selected = |row: &ListRow| Some(&row.target) == target.as_ref();
+        let found = match self.rows.get(selected).is_some_and(is_selected) {
+            true => Some(selected),
+            false => self.rows.iter().position(is_selected),
+        };
+        self.select(found.unwrap_or(selected));
+        let pages = self.row().map_or(0, |row| row.pages.len());
+        if found.is_some() && page < pages {
+            self.page = page;
+        }
+    }
+
     pub(super) fn select(&mut self, row: usize) {
         self.selected = row.min(self.rows.len().saturating_sub(1));
         self.page = 0;
@@ -202,8 +259,13 @@ impl RowList {
 /// What lies over the screen.
 #[derive(Debug)]
 pub(super) enum Overlay {
-    Help,
+    /// All keys, from this line on.
+    Help {
+        first: usize,
+    },
     Palette(Palette),
+    /// A name or tags of a session, as they are typed.
+    Mark(MarkInput),
     /// A plan of what would be forgotten, which waits for `y`.
     Forget {
         plan: String,
@@ -236,6 +298,7 @@ pub(super) struct UiState {
     pub(super) reach: Reach,
     pub(super) reaches: Vec<Reach>,
     pub(super) types: HitTypes,
+    pub(super) sessions: ListedSessions,
     pub(super) search: RowList,
     pub(super) memory: RowList,
     pub(super) given: RowList,
@@ -250,6 +313,8 @@ pub(super) struct UiState {
     pub(super) deferred: Option<UiAction>,
     pub(super) overlay: Option<Overlay>,
     pub(super) notice: Option<String>,
+    /// How far the store had been written when it was asked last.
+    pub(super) feed_end: Option<FeedPosition>,
     /// An answer is slow, so the screen says that it is awaited.
     pub(super) is_slow: bool,
     pub(super) mouse: bool,
@@ -271,6 +336,7 @@ impl UiState {
             reach: reaches.first().copied().unwrap_or(Reach::Everywhere),
             reaches,
             types: HitTypes::All,
+            sessions: ListedSessions::All,
             search: RowList::default(),
             memory: RowList::default(),
             given: RowList::default(),
@@ -283,6 +349,7 @@ impl UiState {
             deferred: None,
             overlay: None,
             notice: None,
+            feed_end: None,
             is_slow: false,
             mouse: false,
             color: true,
@@ -316,6 +383,14 @@ impl UiState {
 
     pub(super) fn list(&self) -> &RowList {
         self.list_of(self.screen)
+    }
+
+    /// Returns the screen whose list is shown, or from which the open session was opened.
+    pub(super) fn list_screen(&self) -> Screen {
+        match self.screen {
+            Screen::Session => self.origin,
+            screen => screen,
+        }
     }
 
     /// Returns whether letters are text.

@@ -205,8 +205,8 @@ fn snapshots(size: (u16, u16)) {
 }
 
 #[test]
-fn screens_of_40_by_12() {
-    snapshots((40, 12));
+fn screens_of_40_by_10() {
+    snapshots((40, 10));
 }
 
 #[test]
@@ -437,6 +437,134 @@ fn the_palette_performs_what_is_chosen() {
 }
 
 #[test]
+fn a_session_is_starred_named_tagged_and_archived() {
+    check(|ui| {
+        let listed = ui.state.search.rows.len();
+        ui.press(KeyCode::Down);
+        let selected = ui.state.session_id().cloned();
+        ui.press_with(KeyModifiers::ALT, 's');
+        assert!(ui.screen().contains("Starred claude"), "{}", ui.screen());
+        // The list was read again, and the same session is selected.
+        assert_eq!(ui.state.session_id().cloned(), selected);
+        assert!(ui.screen().contains("▸claude"), "{}", ui.screen());
+        assert!(ui.screen().contains('★'), "{}", ui.screen());
+
+        ui.press(KeyCode::Enter);
+        ui.press(KeyCode::Char('R'));
+        ui.type_text("stock alerts");
+        assert!(
+            ui.screen().contains("Enter stores the name"),
+            "{}",
+            ui.screen()
+        );
+        ui.press(KeyCode::Enter);
+        assert!(ui.screen().contains("★ stock alerts"), "{}", ui.screen());
+        ui.press(KeyCode::Char('#'));
+        ui.apply(UiEvent::Paste("#shop urgent".to_owned()));
+        ui.press(KeyCode::Enter);
+        let title = "★ stock alerts #shop #urgent";
+        assert!(ui.screen().contains(title), "{}", ui.screen());
+        ui.press(KeyCode::Char('#'));
+        ui.press_with(KeyModifiers::CONTROL, 'w');
+        ui.press(KeyCode::Enter);
+        assert!(
+            ui.screen().contains("Tagged claude s2 #shop."),
+            "{}",
+            ui.screen()
+        );
+        ui.press(KeyCode::Char('#'));
+        ui.type_text(",a");
+        ui.press(KeyCode::Enter);
+        assert!(ui.screen().contains("without commas"), "{}", ui.screen());
+        ui.press(KeyCode::Char('R'));
+        ui.press(KeyCode::Esc);
+        assert!(
+            ui.screen().contains("Nothing was changed."),
+            "{}",
+            ui.screen()
+        );
+
+        for opened in ['R', 'k'] {
+            match opened {
+                'k' => ui.press_with(KeyModifiers::CONTROL, opened),
+                _ => ui.press(KeyCode::Char(opened)),
+            }
+            assert!(ui.state.overlay.is_some());
+            ui.press_with(KeyModifiers::CONTROL, 'c');
+            assert!(ui.state.overlay.is_none() && !ui.is_over, "{opened}");
+        }
+
+        ui.press(KeyCode::Char('A'));
+        assert!(
+            ui.screen().contains("Archived claude s2"),
+            "{}",
+            ui.screen()
+        );
+        ui.press(KeyCode::Esc);
+        assert_eq!(ui.state.search.rows.len(), listed - 1);
+        ui.press_with(KeyModifiers::CONTROL, 't');
+        assert!(
+            ui.screen().contains("No starred sessions"),
+            "{}",
+            ui.screen()
+        );
+        ui.press_with(KeyModifiers::CONTROL, 't');
+        assert!(ui.screen().contains("· archived"), "{}", ui.screen());
+        assert_eq!(ui.state.session_id().cloned(), selected);
+        ui.press_with(KeyModifiers::ALT, 'a');
+        assert!(ui.screen().contains("is listed again"), "{}", ui.screen());
+    });
+}
+
+#[test]
+fn the_list_shows_what_other_programs_write() {
+    let (store, environment) = (test_store(), environment());
+    let app = app(&environment);
+    let mut ui = TestUi::new(&app, &store, (100, 30));
+    ui.press(KeyCode::Down);
+    let selected = ui.state.session_id().cloned();
+    ui.apply(UiEvent::Tick);
+    let before = ui.screen();
+    ui.apply(UiEvent::Tick);
+    assert_eq!(ui.screen(), before);
+    add_prompt(&store, "s9", None, "a session has begun");
+    ui.apply(UiEvent::Tick);
+    assert!(ui.screen().contains("4 sessions"), "{}", ui.screen());
+    assert_eq!(ui.state.session_id().cloned(), selected);
+    // Results of a search do not move while they are read.
+    ui.type_text("begun");
+    add_prompt(&store, "s8", None, "another one has begun");
+    ui.apply(UiEvent::Tick);
+    assert_eq!(ui.state.search.rows.len(), 1, "{}", ui.screen());
+    ui.press(KeyCode::Esc);
+    assert!(ui.screen().contains("5 sessions"), "{}", ui.screen());
+}
+
+#[test]
+fn all_keys_can_be_read_on_a_small_screen() {
+    let (store, environment) = (test_store(), environment());
+    let app = app(&environment);
+    let mut ui = TestUi::new(&app, &store, (40, 10));
+    ui.press(KeyCode::F(1));
+    let first = ui.screen();
+    assert!(
+        first.contains("ctrl-p k") && first.contains("↓ more"),
+        "{first}"
+    );
+    for _ in 0..20 {
+        ui.press(KeyCode::PageDown);
+    }
+    let last = ui.screen();
+    assert!(last.contains("ctrl-q") && last.contains("↑ more"), "{last}");
+    ui.press(KeyCode::Char('g'));
+    assert_eq!(ui.screen(), first);
+    ui.apply(UiEvent::Resize(0, 0));
+    ui.screen();
+    ui.press(KeyCode::Esc);
+    assert!(ui.state.overlay.is_none());
+}
+
+#[test]
 fn silences_are_listed_with_their_reasons() {
     let (store, environment) = (test_store(), environment());
     let app = app(&environment);
@@ -483,10 +611,12 @@ fn open_id(ui: &TestUi<'_>) -> String {
     ui.state.session.as_ref().unwrap().session.id.to_string()
 }
 
+/// What is typed at random: text, and the letters of actions.
+const LETTERS: &str = "threshold co-?1234567jkJKeEgGnNoOvfpxysut[]+m/*RA#設🎉\u{301}";
+
 fn key() -> impl Strategy<Value = UiEvent> {
     let code = prop_oneof![
-        6 => prop::sample::select("threshold co-?1234567jkJKeEgGnNoOvfpxysut[]+m/設🎉\u{301}".chars()
-            .collect::<Vec<_>>()).prop_map(KeyCode::Char),
+        6 => prop::sample::select(LETTERS.chars().collect::<Vec<_>>()).prop_map(KeyCode::Char),
         4 => prop::sample::select(vec![
             KeyCode::Up, KeyCode::Down, KeyCode::PageUp, KeyCode::PageDown, KeyCode::Home,
             KeyCode::End, KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::BackTab,

@@ -2,13 +2,16 @@
 //! that any sequence of keys can be tested without a terminal and without a store.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use store::FeedPosition;
 
 use super::actions::{go_to, move_by, perform, select_record};
 use super::input::TextInput;
 use super::keys::UiAction;
+use super::marks;
 use super::messages::{UiAnswer, UiEffect, UiEvent, UiQuestion};
 use super::palette::update_palette;
 use super::state::{Overlay, RowTarget, Screen, UiState};
+use super::view;
 
 pub(super) fn update(state: &mut UiState, event: UiEvent) -> Vec<UiEffect> {
     let mut effects = take_event(state, event);
@@ -40,7 +43,7 @@ fn take_event(state: &mut UiState, event: UiEvent) -> Vec<UiEffect> {
             state.deferred = None;
             update_key(state, &key)
         }
-        UiEvent::Paste(text) => edit(state, |input| input.insert(&text)),
+        UiEvent::Paste(text) => paste(state, &text),
         UiEvent::Wheel(rows) => move_by(state, rows),
         UiEvent::Resize(columns, rows) => {
             state.size = (columns, rows);
@@ -51,9 +54,23 @@ fn take_event(state: &mut UiState, event: UiEvent) -> Vec<UiEffect> {
             state.is_slow = true;
             Vec::new()
         }
-        UiEvent::Tick => ask_growth(state),
+        UiEvent::Tick => {
+            let mut effects = ask_growth(state);
+            effects.push(UiEffect::Ask(UiQuestion::FeedEnd));
+            effects
+        }
         UiEvent::Terminate => vec![UiEffect::Quit],
     }
+}
+
+fn paste(state: &mut UiState, text: &str) -> Vec<UiEffect> {
+    match &mut state.overlay {
+        Some(Overlay::Mark(line)) => line.input.insert(text),
+        Some(Overlay::Palette(palette)) => palette.input.insert(text),
+        Some(_) => {}
+        None => return edit(state, |input| input.insert(text)),
+    }
+    Vec::new()
 }
 
 /// Asks for new records of the session that is followed.
@@ -70,18 +87,44 @@ fn ask_growth(state: &UiState) -> Vec<UiEffect> {
 /// Asks for the rows of a screen.
 pub(super) fn ask_rows(state: &mut UiState, screen: Screen) -> Vec<UiEffect> {
     let (query, reach, group) = (state.input.text.clone(), state.reach, state.usage_group);
-    let types = state.types;
+    let (types, sessions) = (state.types, state.sessions);
     state.is_slow = false;
     let list = state.list_of_mut(screen);
     list.asked += 1;
+    list.is_refresh = false;
     vec![UiEffect::Ask(UiQuestion::Rows {
         screen,
         number: list.asked,
         query,
         reach,
         types,
+        sessions,
         group,
     })]
+}
+
+/// Asks for the rows of a screen again. The row that is selected stays selected.
+pub(super) fn ask_refresh(state: &mut UiState, screen: Screen) -> Vec<UiEffect> {
+    // What was asked for last is not shown yet, and decides which row is selected.
+    let was_refresh = !state.list_of(screen).is_pending() || state.list_of(screen).is_refresh;
+    let effects = ask_rows(state, screen);
+    state.list_of_mut(screen).is_refresh = was_refresh;
+    effects
+}
+
+/// Reads the list again if another program has written to the store since. Results of a search
+/// stay as they are, because they would move while they are read.
+fn take_feed_end(state: &mut UiState, end: FeedPosition) -> Vec<UiEffect> {
+    let known = state.feed_end.replace(end);
+    let is_list = match state.screen {
+        Screen::Search => state.input.text.trim().is_empty() && !state.search.is_pending(),
+        Screen::Memory | Screen::Given => !state.is_pending(),
+        _ => false,
+    };
+    match known {
+        Some(known) if known != end && is_list => ask_refresh(state, state.screen),
+        _ => Vec::new(),
+    }
 }
 
 fn update_key(state: &mut UiState, key: &KeyEvent) -> Vec<UiEffect> {
@@ -92,7 +135,7 @@ fn update_key(state: &mut UiState, key: &KeyEvent) -> Vec<UiEffect> {
     let is_question_mark = key.code == KeyCode::Char('?');
     let is_help = is_question_mark && (!is_typing || typed_line(state).text.is_empty());
     if is_help {
-        state.overlay = Some(Overlay::Help);
+        state.overlay = Some(Overlay::Help { first: 0 });
         return Vec::new();
     }
     match state.keys.action(key, is_typing) {
@@ -101,7 +144,7 @@ fn update_key(state: &mut UiState, key: &KeyEvent) -> Vec<UiEffect> {
             Vec::new()
         }
         Some(action) => perform(state, action),
-        None if is_typing => edit_key(state, key),
+        None if is_typing => edit(state, |input| edit_line(input, key)),
         None => Vec::new(),
     }
 }
@@ -117,6 +160,10 @@ const fn is_on_results(action: UiAction) -> bool {
             | UiAction::CopyId
             | UiAction::Pin
             | UiAction::Forget
+            | UiAction::Star
+            | UiAction::Name
+            | UiAction::Tag
+            | UiAction::Archive
     )
 }
 
@@ -144,9 +191,29 @@ fn close_overlay(state: &mut UiState, overlay: Overlay, key: &KeyEvent) -> Vec<U
             state.notice = Some("Nothing was changed.".to_owned());
             Vec::new()
         }
-        Overlay::Help => Vec::new(),
+        Overlay::Help { first } => {
+            scroll_help(state, first, key);
+            Vec::new()
+        }
+        Overlay::Mark(line) => marks::update_input(state, line, key),
         Overlay::Palette(palette) => update_palette(state, palette, key),
     }
+}
+
+/// Scrolls the page of keys where it is longer than the screen. Any other key closes it.
+fn scroll_help(state: &mut UiState, first: usize, key: &KeyEvent) {
+    let (last, page) = view::help_scroll(state);
+    let first = match state.keys.action(key, false) {
+        Some(UiAction::Up) => first.saturating_sub(1),
+        Some(UiAction::Down) => first + 1,
+        Some(UiAction::PageUp) => first.saturating_sub(page),
+        Some(UiAction::PageDown) => first + page,
+        Some(UiAction::First) => 0,
+        Some(UiAction::Last) => last,
+        _ => return,
+    };
+    let first = first.min(last);
+    state.overlay = Some(Overlay::Help { first });
 }
 
 /// Returns the line that is typed into.
@@ -157,20 +224,29 @@ fn typed_line(state: &mut UiState) -> &mut TextInput {
     }
 }
 
-fn edit_key(state: &mut UiState, key: &KeyEvent) -> Vec<UiEffect> {
+/// Returns whether a key leaves a line that is typed over the screen.
+pub(super) fn is_cancel(key: &KeyEvent) -> bool {
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    key.code == KeyCode::Esc || (is_control && matches!(key.code, KeyCode::Char('c' | 'q')))
+}
+
+/// Edits a line by a key, as shells do.
+pub(super) fn edit_line(input: &mut TextInput, key: &KeyEvent) {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
-        KeyCode::Char('u') if is_control => edit(state, TextInput::clear),
-        KeyCode::Char('w') if is_control => edit(state, TextInput::delete_word),
-        KeyCode::Char('a') if is_control => edit(state, |input| input.cursor = 0),
-        KeyCode::Char('e') if is_control => edit(state, |input| input.cursor = input.text.len()),
+        KeyCode::Char('u') if is_control => input.clear(),
+        KeyCode::Char('w') if is_control => input.delete_word(),
+        KeyCode::Char('a') if is_control => input.cursor = 0,
+        KeyCode::Char('e') if is_control => input.cursor = input.text.len(),
         KeyCode::Char(c) if !is_control && !key.modifiers.contains(KeyModifiers::ALT) => {
-            edit(state, |input| input.insert(c.encode_utf8(&mut [0; 4])))
+            input.insert(c.encode_utf8(&mut [0; 4]));
         }
-        KeyCode::Backspace => edit(state, TextInput::backspace),
-        KeyCode::Left => edit(state, TextInput::left),
-        KeyCode::Right => edit(state, TextInput::right),
-        _ => Vec::new(),
+        KeyCode::Backspace => input.backspace(),
+        KeyCode::Home => input.cursor = 0,
+        KeyCode::End => input.cursor = input.text.len(),
+        KeyCode::Left => input.left(),
+        KeyCode::Right => input.right(),
+        _ => {}
     }
 }
 
@@ -208,11 +284,15 @@ fn take_answer(state: &mut UiState, answer: UiAnswer) -> Vec<UiEffect> {
             let list = state.list_of_mut(screen);
             // A search that was overtaken by another key shows nothing.
             if number == list.asked {
-                let is_typed = screen == Screen::Search;
-                let selected = if is_typed { 0 } else { list.selected };
-                (list.rows, list.note, list.answered) = (rows, note, number);
-                list.took = took;
-                list.select(selected);
+                let is_new_search = screen == Screen::Search && !list.is_refresh;
+                (list.note, list.answered, list.took) = (note, number, took);
+                match is_new_search {
+                    true => {
+                        list.rows = rows;
+                        list.select(0);
+                    }
+                    false => list.replace_rows(rows),
+                }
                 state.is_slow = false;
                 state.previewed = None;
                 if let Some(action) = state.deferred.take_if(|_| screen == state.screen) {
@@ -297,10 +377,17 @@ fn take_answer(state: &mut UiState, answer: UiAnswer) -> Vec<UiEffect> {
             return vec![UiEffect::Copy(command.shell)];
         }
         UiAnswer::ResumeCommand { command, .. } => return vec![UiEffect::Resume(command)],
+        UiAnswer::FeedEnd(end) => return take_feed_end(state, end),
+        UiAnswer::TypeMark(line) => state.overlay = Some(Overlay::Mark(line)),
+        UiAnswer::Marked {
+            session,
+            marks,
+            notice,
+        } => return marks::take_marks(state, &session, marks, notice),
         UiAnswer::Changed(text) => {
             state.notice = Some(text);
             if state.screen != Screen::Session {
-                return ask_rows(state, state.screen);
+                return ask_refresh(state, state.screen);
             }
         }
         UiAnswer::Failed(text) => state.notice = Some(text),

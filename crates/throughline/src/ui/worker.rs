@@ -15,7 +15,7 @@ use super::input::TextInput;
 use super::messages::{UiAnswer, UiEvent, UiQuestion};
 use super::open_session::{OpenSession, SessionGrowth, SessionPlace, TimelineMode};
 use super::state::{ForgetRequest, Reach, Screen};
-use super::{patterns, reports, rows};
+use super::{marks, patterns, reports, rows};
 use crate::commands::sessions::{format_tokens, session_label};
 use crate::commands::{App, forget, resume, show, usage};
 use crate::output::table::count;
@@ -109,11 +109,12 @@ impl<'a> Worker<'a> {
                 query,
                 reach,
                 types,
+                sessions,
                 group,
             } => {
                 let (rows, note) = match screen {
                     Screen::Search | Screen::Session if query.trim().is_empty() => {
-                        rows::session_rows(self, reach)?
+                        rows::session_rows(self, reach, sessions)?
                     }
                     Screen::Search | Screen::Session => rows::hit_rows(self, &query, reach, types)?,
                     Screen::Memory => rows::fact_rows(self, reach)?,
@@ -169,6 +170,9 @@ impl<'a> Worker<'a> {
                 command: resume::plan_resume(self.store, id.as_str())?,
                 is_copied,
             },
+            UiQuestion::FeedEnd => UiAnswer::FeedEnd(self.store.feed_end()?),
+            UiQuestion::TypeMark(session, mark) => marks::read(self, session, mark)?,
+            UiQuestion::Mark(session, request) => marks::change(self, session, &request)?,
             UiQuestion::PinRecord(id) => {
                 let everything = AccessScope::unrestricted();
                 let pinned =
@@ -286,7 +290,8 @@ fn replaces(newer: &UiQuestion, older: &UiQuestion) -> bool {
         (UiQuestion::Rows { screen: a, .. }, UiQuestion::Rows { screen: b, .. }) => a == b,
         (UiQuestion::Records { .. }, UiQuestion::Records { .. })
         | (UiQuestion::Preview(_), UiQuestion::Preview(_))
-        | (UiQuestion::Find { .. }, UiQuestion::Find { .. }) => true,
+        | (UiQuestion::Find { .. }, UiQuestion::Find { .. })
+        | (UiQuestion::FeedEnd, UiQuestion::FeedEnd) => true,
         _ => false,
     }
 }

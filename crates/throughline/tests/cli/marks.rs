@@ -61,7 +61,8 @@ fn marks_are_shown_and_select_sessions() {
     }
     env.run(&["tag", SESSION, "refactor", "--off"]);
     env.run(&["star", SESSION, "--off"]);
-    env.run(&["name", SESSION]);
+    assert!(env.run(&["name", SESSION]).stderr.contains("named"));
+    env.run(&["name", SESSION, "--off"]);
     let left = (Value::Null, Value::Null, serde_json::json!(["inventory"]));
     assert_eq!(marks(&env), left);
 }

@@ -15,7 +15,28 @@ use crate::env::{TestEnv, samples};
 /// How long a screen may take. The tests fail after it, and never wait for it otherwise.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A tmux server of its own with one window, in which bash runs.
+/// A shell that the tests start: its program, and how it shows `ready>` and reads no settings.
+#[derive(Clone, Copy)]
+struct Shell {
+    program: &'static str,
+    command: &'static str,
+}
+
+const BASH: Shell = Shell {
+    program: "bash",
+    command: "PS1='ready> ' bash --norc --noprofile",
+};
+const ZSH: Shell = Shell {
+    program: "zsh",
+    command: "PS1='ready> ' zsh --no-rcs",
+};
+const FISH: Shell = Shell {
+    program: "fish",
+    command: "fish --no-config --init-command \
+              'function fish_prompt; printf \"ready> \"; end; set -g fish_greeting'",
+};
+
+/// A tmux server of its own with one window, in which a shell runs.
 struct Tmux {
     env: TestEnv,
     socket: PathBuf,
@@ -26,9 +47,19 @@ struct Tmux {
 impl Tmux {
     /// Starts bash in a window, or returns `None` where there is no tmux.
     fn start() -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() {
-            skip("tmux", "tmux is not installed");
-            return None;
+        Self::start_shell(BASH)
+    }
+
+    /// Starts a shell in a window, or returns `None` where it or tmux is missing.
+    fn start_shell(shell: Shell) -> Option<Self> {
+        for (program, option) in [("tmux", "-V"), (shell.program, "--version")] {
+            if Command::new(program).arg(option).output().is_err() {
+                skip(
+                    program,
+                    &format!("{program} is not installed; ./test installs it"),
+                );
+                return None;
+            }
         }
         let env = TestEnv::new();
         let project = env.home().join("proj");
@@ -62,9 +93,9 @@ impl Tmux {
         let path = format!("{}:/usr/bin:/bin", bin.display());
         let command = format!(
             "env -i HOME='{home}' PATH='{path}' TERM=screen THROUGHLINE_HOME='{home}/memory' \
-             THROUGHLINE_NOW=2026-11-16T09:00:00Z TZ=UTC PS1='ready> ' LANG=C.UTF-8 \
-             bash --norc --noprofile",
+             THROUGHLINE_NOW=2026-11-16T09:00:00Z TZ=UTC LANG=C.UTF-8 {shell}",
             home = tmux.env.home().display(),
+            shell = shell.command,
         );
         tmux.run(&[
             "-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", &command,
@@ -283,10 +314,25 @@ fn check_killed_ui(signal: Signal) {
 
 #[test]
 fn the_shell_widget_puts_the_command_on_the_command_line() {
-    let Some(tmux) = Tmux::start() else {
+    check_widget(BASH, "eval \"$(throughline shell bash)\"");
+}
+
+#[test]
+fn the_widget_works_in_zsh() {
+    check_widget(ZSH, "eval \"$(throughline shell zsh)\"");
+}
+
+#[test]
+fn the_widget_works_in_fish() {
+    check_widget(FISH, "throughline shell fish | source");
+}
+
+/// Opens the UI by a key of the shell, and resumes a session from it.
+fn check_widget(shell: Shell, load: &str) {
+    let Some(tmux) = Tmux::start_shell(shell) else {
         return;
     };
-    tmux.type_text("eval \"$(throughline shell bash)\"; echo bound");
+    tmux.type_text(&format!("{load}; echo bound"));
     tmux.press(&["Enter"]);
     tmux.wait_for("\nbound");
     tmux.press(&["C-g"]);
@@ -299,7 +345,58 @@ fn the_shell_widget_puts_the_command_on_the_command_line() {
     assert!(screen.contains("echo bound"), "{screen}");
     tmux.press(&["C-c"]);
     tmux.wait_until("the prompt", |screen| screen.trim_end().ends_with("ready>"));
+    // What is typed is searched for, and stays if nothing is chosen.
+    tmux.type_text("reorder");
+    tmux.press(&["C-g"]);
+    tmux.wait_for(" hits · ");
+    tmux.press(&["Escape"]);
+    tmux.wait_for("enter open");
+    tmux.press(&["Escape"]);
+    tmux.wait_until("the line", |screen| {
+        screen.trim_end().ends_with("ready> reorder")
+    });
+    tmux.press(&["C-u"]);
     tmux.check_sane();
+}
+
+#[test]
+fn zsh_completes_names_from_the_store() {
+    check_completion(
+        ZSH,
+        "autoload -U compinit; compinit -u; eval \"$(throughline completions zsh)\"",
+    );
+}
+
+#[test]
+fn fish_completes_names_from_the_store() {
+    check_completion(FISH, "throughline completions fish | source");
+}
+
+/// Completes a session, an agent, a workspace and a command by Tab.
+fn check_completion(shell: Shell, load: &str) {
+    let Some(tmux) = Tmux::start_shell(shell) else {
+        return;
+    };
+    tmux.type_text(&format!("{load}; echo loaded"));
+    tmux.press(&["Enter"]);
+    tmux.wait_for("\nloaded");
+    for (typed, completed) in [
+        ("throughline show 4c", "show 4c5420d7"),
+        ("throughline --no-pager show 4c", "show 4c5420d7"),
+        ("throughline sessions --agent gr", "--agent grok"),
+        ("throughline search x --workspace pr", "--workspace proj"),
+        ("throughline sessi", "throughline sessions"),
+    ] {
+        tmux.type_text(typed);
+        tmux.press(&["Tab"]);
+        tmux.wait_for(completed);
+        tmux.press(&["C-u"]);
+        tmux.wait_until("an empty line", |screen| {
+            screen.trim_end().ends_with("ready>")
+        });
+        tmux.press(&["C-l"]);
+        tmux.wait_until("a clear screen", |screen| !screen.contains(completed));
+    }
 }
 
 #[test]

@@ -165,7 +165,7 @@ pub(crate) fn read_timeline(
     let records = store.timeline(&session.id, from, PAGE_RECORDS_MAX)?;
     let fence_id = store.injection_name(session.id.as_str(), Some(&session.id), context.now);
     let mut fence = FenceBuilder::new(fence_id);
-    let include_sensitive = context.settings.injection.recall.include_sensitive;
+    let include_sensitive = context.includes_sensitive();
     if from == 0
         && let Some(digest) = store.digest_text(&session.id)?
     {

@@ -36,6 +36,14 @@ pub(super) struct ToolContext<'a> {
 }
 
 impl<'a> ToolContext<'a> {
+    /// Returns whether texts that may contain a secret are shown in the client's workspace.
+    fn includes_sensitive(&self) -> bool {
+        let injection = &self.settings.injection;
+        injection
+            .recall_in(self.scope.workspace())
+            .include_sensitive
+    }
+
     /// Counts the cards that a client asked for in the layers of its workspace. The answer does not
     /// depend on it, so a failure is only reported.
     fn count_pull(&self, cards: &[(CardKey, Option<Card>)]) {

@@ -106,7 +106,7 @@ impl McpTool for SearchTool {
         };
         let options = SearchOptions {
             content,
-            include_sensitive: context.settings.injection.recall.include_sensitive,
+            include_sensitive: context.includes_sensitive(),
             audience: Audience::Agent,
             explain: false,
             rank_sessions: false,

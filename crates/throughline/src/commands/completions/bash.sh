@@ -1,7 +1,7 @@
 
 # Ids, workspaces, agents and tags come from the store.
 _throughline_dynamic() {
-    local current="${COMP_WORDS[COMP_CWORD]}" kind=""
+    local current="${COMP_WORDS[COMP_CWORD]}" kind="" command="" i
     case "${COMP_WORDS[COMP_CWORD-1]}" in
         --workspace) kind=workspaces ;;
         --agent | --to) kind=agents ;;
@@ -9,7 +9,15 @@ _throughline_dynamic() {
         --session | --raw) kind=sessions ;;
     esac
     if [[ -z $kind && $current != -* ]]; then
-        case "${COMP_WORDS[1]}" in
+        # The options of all commands may stand before the command.
+        for ((i = 1; i < COMP_CWORD; i++)); do
+            case "${COMP_WORDS[i]}" in
+                --home | --config | --color) ((i++)) ;;
+                -*) ;;
+                *) command="${COMP_WORDS[i]}"; break ;;
+            esac
+        done
+        case "$command" in
             {commands}) kind=sessions ;;
         esac
     fi

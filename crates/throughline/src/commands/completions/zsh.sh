@@ -1,7 +1,7 @@
 
 # Ids, workspaces, agents and tags come from the store.
 _throughline_dynamic() {
-    local kind=""
+    local kind="" command="" i
     local -a found
     case "${words[CURRENT-1]}" in
         --workspace) kind=workspaces ;;
@@ -10,8 +10,16 @@ _throughline_dynamic() {
         --session | --raw) kind=sessions ;;
     esac
     if [[ -z $kind && ${words[CURRENT]} != -* ]]; then
-        case "${words[2]}" in
-            {commands}) (( CURRENT > 2 )) && kind=sessions ;;
+        # The options of all commands may stand before the command.
+        for (( i = 2; i < CURRENT; i++ )); do
+            case "${words[i]}" in
+                --home | --config | --color) (( i++ )) ;;
+                -*) ;;
+                *) command="${words[i]}"; break ;;
+            esac
+        done
+        case "$command" in
+            {commands}) kind=sessions ;;
         esac
     fi
     if [[ -n $kind ]]; then

@@ -1,14 +1,16 @@
 //! Prints the diagnosis of `throughline doctor` as text.
 
+use std::cmp::Reverse;
 use std::io::Write;
 
 use memory::FormatEvidence;
-use store::Health;
 use store::encryption::EncryptionInfo;
+use store::{Health, SourceReport};
 
 use super::{AgentDiagnosis, Diagnosis, installed};
 use crate::commands::{App, encrypt};
 use crate::output::table::{TableColumn, count, format_bytes, format_columns, format_table};
+use crate::output::wrap::truncate_start;
 use crate::output::{self, time};
 
 pub(super) fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> {
@@ -46,27 +48,7 @@ pub(super) fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> 
     }
     print_agents(app, &mut out, &diagnosis.agents)?;
     installed::print(&mut out, &diagnosis.installed)?;
-    for source in &diagnosis.troubled {
-        let what = if source.gone {
-            "was deleted; its records are kept"
-        } else {
-            ""
-        };
-        let skipped = match source.skipped {
-            0 => String::new(),
-            lines => format!("{} skipped", count(lines, "line")),
-        };
-        let what = [what, &skipped]
-            .into_iter()
-            .filter(|w| !w.is_empty())
-            .collect::<Vec<_>>();
-        writeln!(
-            out,
-            "  {}: {}",
-            output::text::sanitize(&source.path),
-            what.join(", ")
-        )?;
-    }
+    print_sources(app, &mut out, &diagnosis.troubled)?;
     if !diagnosis.drift.is_empty() {
         writeln!(out, "\nSkipped log entries of unknown types")?;
         for (agent, kind, times) in diagnosis.drift.iter().take(10) {
@@ -81,6 +63,49 @@ pub(super) fn print(app: &App<'_>, diagnosis: &Diagnosis) -> anyhow::Result<()> 
     }
     for what in &diagnosis.leaves_the_machine {
         writeln!(out, "\nLeaves this program: {what}.")?;
+    }
+    Ok(())
+}
+
+/// At most this many logs with problems are listed; `--json` has all.
+const SOURCES_MAX: usize = 10;
+/// The columns that a line of this list has besides the path of the log.
+const SOURCE_COLUMNS: usize = 26;
+
+/// Prints the logs of which lines were skipped, or that were deleted, the most lines first.
+fn print_sources(
+    app: &App<'_>,
+    out: &mut impl Write,
+    sources: &[SourceReport],
+) -> anyhow::Result<()> {
+    if sources.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nLogs with problems")?;
+    let mut sources: Vec<_> = sources.iter().collect();
+    sources.sort_by_key(|source| Reverse(source.skipped));
+    for source in sources.iter().take(SOURCES_MAX) {
+        let problem = match (source.gone, source.skipped) {
+            (true, 0) => "deleted".to_owned(),
+            (true, lines) => format!("deleted, {} skipped", count(lines, "line")),
+            (false, lines) => format!("{} skipped", count(lines, "line")),
+        };
+        let path = output::text::sanitize(&app.display_path(&source.path));
+        let path = match app.columns() {
+            Some(columns) => truncate_start(&path, columns.saturating_sub(SOURCE_COLUMNS)),
+            None => path,
+        };
+        writeln!(out, "  {problem:<16}  {path}")?;
+    }
+    if let Some(more) = sources
+        .len()
+        .checked_sub(SOURCES_MAX)
+        .filter(|more| *more > 0)
+    {
+        writeln!(out, "  and {more} more; --json lists all")?;
+    }
+    if sources.iter().any(|source| source.gone) {
+        writeln!(out, "  The records of deleted logs are kept.")?;
     }
     Ok(())
 }
@@ -115,6 +140,9 @@ fn print_agents(
             .collect();
         let table = format_columns(AGENT_COLUMNS, &rows, app.columns());
         write!(out, "{table}")?;
+    }
+    if absent.is_empty() {
+        return Ok(());
     }
     writeln!(out, "\nNo logs found")?;
     let rows: Vec<_> = absent

@@ -8,7 +8,7 @@ use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr;
 
 use super::{TALL_ROWS, Theme, WIDE_COLUMNS};
-use crate::ui::state::{ListRow, Reach, RowTarget, Screen, UiState};
+use crate::ui::state::{ListRow, ListedSessions, Reach, RowTarget, Screen, UiState};
 use crate::ui::text::{clean, fit, has_match, mark, marked_words, wrap};
 
 /// The most that the columns before the title, and the count behind it, are wide.
@@ -98,14 +98,20 @@ fn empty_text(state: &UiState) -> String {
     };
     match state.screen {
         Screen::Search | Screen::Session if state.input.text.is_empty() => {
-            format!("No sessions {}.{further}", state.reach.name())
+            let listed = match state.sessions {
+                ListedSessions::All => String::new(),
+                listed => format!("{} ", listed.name()),
+            };
+            format!("No {listed}sessions {}.{further}", state.reach.name())
         }
         Screen::Search | Screen::Session => {
             let (text, reach) = (&state.input.text, state.reach.name());
             format!("Nothing found {reach} for “{text}”.{further}")
         }
         Screen::Memory => format!("No facts {}.{further}", state.reach.name()),
-        Screen::Given => "No agent was given anything yet.".to_owned(),
+        Screen::Given => {
+            "No agent was given anything yet. `throughline install` connects them.".to_owned()
+        }
         Screen::Usage => "No usage.".to_owned(),
         Screen::Keep => String::new(),
         Screen::Patterns => "Nothing recurs in enough sessions yet.".to_owned(),

@@ -13,10 +13,11 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
+pub(super) use self::overlay::help_scroll;
 pub(super) use self::timeline::selected_record_lines;
 use super::input::TextInput;
 use super::keys::UiAction;
-use super::state::{HitTypes, Overlay, Screen, UiState};
+use super::state::{HitTypes, ListedSessions, Overlay, Screen, UiState};
 use super::text::{clean, fit};
 
 /// From this width on, the preview stands beside the list.
@@ -87,8 +88,9 @@ pub(super) fn view(state: &UiState, frame: &mut Frame<'_>) {
     frame.render_widget(foot_line(state, theme, areas.foot), areas.foot);
     match &state.overlay {
         None => {}
-        Some(Overlay::Help) => overlay::draw_help(state, frame),
+        Some(Overlay::Help { first }) => overlay::draw_help(state, *first, frame),
         Some(Overlay::Palette(palette)) => overlay::draw_palette(state, palette, theme, frame),
+        Some(Overlay::Mark(line)) => overlay::draw_mark(line, frame),
         Some(Overlay::Forget { plan, .. }) => overlay::draw_plan(plan, frame),
         Some(Overlay::Pattern { text, .. }) => overlay::draw_change(text, frame),
     }
@@ -151,9 +153,9 @@ fn draw_head(state: &UiState, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
             };
             spans.push(Span::styled(reach.name(), style));
         }
-        if state.screen == Screen::Search && state.types != HitTypes::All {
+        if let Some(name) = narrowed_to(state) {
             spans.push(Span::styled(" · ", theme.dim()));
-            spans.push(Span::styled(state.types.name(), theme.bold()));
+            spans.push(Span::styled(name, theme.bold()));
         }
         spans.push(Span::raw("  "));
     } else {
@@ -191,6 +193,17 @@ fn draw_head(state: &UiState, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
             ..area
         };
         frame.render_widget(Line::styled(note, theme.dim()), area);
+    }
+}
+
+/// Returns what the hits, or the sessions where nothing is typed, are narrowed to.
+fn narrowed_to(state: &UiState) -> Option<&'static str> {
+    if state.screen != Screen::Search {
+        return None;
+    }
+    match state.input.text.trim().is_empty() {
+        true => (state.sessions != ListedSessions::All).then(|| state.sessions.name()),
+        false => (state.types != HitTypes::All).then(|| state.types.name()),
     }
 }
 
@@ -236,9 +249,9 @@ fn foot_line(state: &UiState, theme: Theme, area: Rect) -> Line<'static> {
             (UiAction::Types, "types"),
             (UiAction::NextHit, "next hit"),
             (UiAction::CopyId, "copy"),
+            (UiAction::Star, "star"),
             (UiAction::Pin, "pin"),
             (UiAction::Forget, "forget"),
-            (UiAction::Help, "keys"),
         ],
         Screen::Session => &[
             (UiAction::Resume, "resume"),
@@ -249,7 +262,6 @@ fn foot_line(state: &UiState, theme: Theme, area: Rect) -> Line<'static> {
             (UiAction::Mode, "mode"),
             (UiAction::Pin, "pin"),
             (UiAction::Back, "back"),
-            (UiAction::Help, "keys"),
         ],
         Screen::Memory => &[
             (UiAction::Pin, "pin"),
@@ -257,7 +269,6 @@ fn foot_line(state: &UiState, theme: Theme, area: Rect) -> Line<'static> {
             (UiAction::Reach, "scope"),
             (UiAction::CopyId, "copy"),
             (UiAction::Back, "back"),
-            (UiAction::Help, "keys"),
         ],
         Screen::Given => &[
             (UiAction::Good, "good"),
@@ -265,14 +276,9 @@ fn foot_line(state: &UiState, theme: Theme, area: Rect) -> Line<'static> {
             (UiAction::NextHit, "next item"),
             (UiAction::Open, "open session"),
             (UiAction::Back, "back"),
-            (UiAction::Help, "keys"),
         ],
-        Screen::Usage => &[
-            (UiAction::Reach, "group by"),
-            (UiAction::Back, "back"),
-            (UiAction::Help, "keys"),
-        ],
-        Screen::Keep => &[(UiAction::Back, "back"), (UiAction::Help, "keys")],
+        Screen::Usage => &[(UiAction::Reach, "group by"), (UiAction::Back, "back")],
+        Screen::Keep => &[(UiAction::Back, "back")],
         Screen::Patterns => &[
             (UiAction::Approve, "approve"),
             (UiAction::Resume, "reject"),
@@ -281,21 +287,30 @@ fn foot_line(state: &UiState, theme: Theme, area: Rect) -> Line<'static> {
             (UiAction::Open, "open"),
             (UiAction::Distribute, "write files"),
             (UiAction::Forget, "withdraw"),
-            (UiAction::Help, "keys"),
         ],
     };
+    let hint = |action: UiAction| state.keys.hint(action, state.is_typing());
+    let columns = |key: &str, label: &str| key.width() + label.width() + 4;
+    // The last hint is how all keys are shown, so there is always room for it.
+    let help = (UiAction::Help, "keys");
+    let mut room = usize::from(area.width);
+    room = room.saturating_sub(hint(help.0).map_or(0, |key| columns(key, help.1)));
     let mut spans = Vec::new();
-    let mut used = 0;
     for (action, label) in actions {
-        let Some(key) = state.keys.hint(*action, state.is_typing()) else {
-            continue;
-        };
-        used += key.width() + label.width() + 4;
-        if used > usize::from(area.width) {
-            break;
+        let Some(key) = hint(*action) else { continue };
+        match room.checked_sub(columns(key, label)) {
+            Some(rest) => room = rest,
+            None => break,
         }
-        spans.push(Span::styled(format!(" {key}"), theme.bold()));
-        spans.push(Span::styled(format!(" {label}  "), theme.dim()));
+        push_hint(&mut spans, theme, key, label);
+    }
+    if let Some(key) = hint(help.0) {
+        push_hint(&mut spans, theme, key, help.1);
     }
     Line::from(spans)
+}
+
+fn push_hint(spans: &mut Vec<Span<'static>>, theme: Theme, key: &str, label: &str) {
+    spans.push(Span::styled(format!(" {key}"), theme.bold()));
+    spans.push(Span::styled(format!(" {label}  "), theme.dim()));
 }

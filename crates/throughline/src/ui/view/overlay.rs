@@ -8,6 +8,7 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::{Theme, draw_input};
 use crate::ui::keys::UiAction;
+use crate::ui::marks::MarkInput;
 use crate::ui::palette::Palette;
 use crate::ui::state::UiState;
 use crate::ui::text::{fit, wrap};
@@ -19,11 +20,41 @@ const PALETTE_COLUMNS: usize = 28;
 const KEYS_COLUMNS: usize = 16;
 /// The width of one entry on the page of keys.
 const HELP_COLUMNS: usize = 38;
+/// The width of the line in which a name or tags are typed.
+const MARK_COLUMNS: usize = 60;
 /// The lines of a plan of what would be forgotten.
 const PLAN_LINES_MAX: usize = 200;
 
-pub(super) fn draw_help(state: &UiState, frame: &mut Frame<'_>) {
-    draw_overlay(frame, " keys ", help_lines(state, frame.area()));
+pub(super) fn draw_help(state: &UiState, first: usize, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let mut lines = help_lines(state, area.width);
+    let (last, room) = help_fit(lines.len(), area.height);
+    if last > 0 {
+        lines.drain(..first.min(last));
+        lines.truncate(room);
+        lines.push(match first < last {
+            true => "↓ more".to_owned(),
+            false => "↑ more".to_owned(),
+        });
+    }
+    draw_overlay(frame, " keys ", lines);
+}
+
+/// Returns how far the page of keys can be scrolled, and how many of its lines are visible.
+pub(in crate::ui) fn help_scroll(state: &UiState) -> (usize, usize) {
+    let (width, height) = state.size;
+    help_fit(help_lines(state, width).len(), height)
+}
+
+fn help_fit(lines: usize, height: u16) -> (usize, usize) {
+    let room = usize::from(height.saturating_sub(2));
+    match lines > room {
+        true => {
+            let visible = room.saturating_sub(1);
+            (lines - visible, visible)
+        }
+        false => (0, room),
+    }
 }
 
 /// Draws what would be forgotten, with the question whether to do so.
@@ -82,17 +113,31 @@ pub(super) fn draw_palette(
         lines.push(Line::raw(format!(" {text} ")));
     }
     let inner = draw_box(frame, " actions ", lines);
-    let input = Rect {
+    draw_input(&palette.input, frame, first_row(inner), true);
+}
+
+/// Draws the line in which a name or tags are typed.
+pub(super) fn draw_mark(line: &MarkInput, frame: &mut Frame<'_>) {
+    let width = usize::from(frame.area().width.saturating_sub(6)).min(MARK_COLUMNS);
+    let mut lines = vec![Line::raw(" ".repeat(width + 2)), Line::raw("")];
+    let hint = wrap(line.mark.hint(), width, 3).into_iter();
+    lines.extend(hint.map(|line| Line::raw(format!(" {line} "))));
+    let inner = draw_box(frame, line.mark.title(), lines);
+    draw_input(&line.input, frame, first_row(inner), true);
+}
+
+/// Returns the first row of a box, without the cells at its edges.
+fn first_row(inner: Rect) -> Rect {
+    Rect {
         x: inner.x + 1.min(inner.width),
         width: inner.width.saturating_sub(2),
         height: 1.min(inner.height),
         ..inner
-    };
-    draw_input(&palette.input, frame, input, true);
+    }
 }
 
 /// Returns the keys of all actions, in as many columns as there is room for.
-fn help_lines(state: &UiState, area: Rect) -> Vec<String> {
+fn help_lines(state: &UiState, width: u16) -> Vec<String> {
     let entries: Vec<String> = UiAction::ALL
         .iter()
         .map(|action| {
@@ -100,7 +145,7 @@ fn help_lines(state: &UiState, area: Rect) -> Vec<String> {
             format!("{}{}", fit(&keys, KEYS_COLUMNS), action.about())
         })
         .collect();
-    let columns = (usize::from(area.width) / HELP_COLUMNS).max(1);
+    let columns = (usize::from(width) / HELP_COLUMNS).max(1);
     let rows = entries.len().div_ceil(columns);
     let line = |row: usize| {
         let cells = entries[row..].iter().step_by(rows);
@@ -108,15 +153,9 @@ fn help_lines(state: &UiState, area: Rect) -> Vec<String> {
             .map(|cell| fit(cell, HELP_COLUMNS - 2))
             .collect::<String>()
     };
-    let mut lines: Vec<String> = (0..rows)
+    (0..rows)
         .map(|row| line(row).trim_end().to_owned())
-        .collect();
-    let room = usize::from(area.height.saturating_sub(2));
-    if lines.len() > room {
-        lines.truncate(room.saturating_sub(1));
-        lines.push("… a larger window shows all; so does docs/TERMINAL.md".to_owned());
-    }
-    lines
+        .collect()
 }
 
 fn draw_overlay(frame: &mut Frame<'_>, title: &str, lines: Vec<String>) {

@@ -11,7 +11,7 @@ use store::StoredRecord;
 
 use super::{Theme, areas, draw_input};
 use crate::ui::open_session::OpenSession;
-use crate::ui::rows::speaker;
+use crate::ui::rows::{marked_title, speaker};
 use crate::ui::state::{Screen, UiState};
 use crate::ui::text::{fit, mark, marked_words, wrap};
 
@@ -31,7 +31,7 @@ pub(super) fn draw(
     head: Rect,
     body: Rect,
 ) {
-    let title = open.session.name_or_title().unwrap_or("Untitled session");
+    let title = marked_title(&open.session);
     let total = open.outline.kind.len();
     let following = if open.is_following {
         " · following"
@@ -42,7 +42,7 @@ pub(super) fn draw(
     let position = format!("{} of {total} · {mode}{following} ", open.selected + 1);
     let width = usize::from(head.width).saturating_sub(position.chars().count() + 2);
     let line = Line::from(vec![
-        Span::styled(format!(" {} ", fit(title, width)), theme.bold()),
+        Span::styled(format!(" {} ", fit(&title, width)), theme.bold()),
         Span::styled(position, theme.dim()),
     ]);
     frame.render_widget(line, head);
