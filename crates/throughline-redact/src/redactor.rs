@@ -1,12 +1,13 @@
 //! [`Redactor`]: cleans texts, one by one or as part of a session.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::mark;
 use crate::scan::{Confidence, SecretScanner, SourceDetection};
 use crate::session::{Secret, SessionSecrets};
-use crate::{CleanString, CleanText};
+use crate::{CheckedTexts, CleanString, CleanText};
 
 /// A changed text is scanned again, because a mark may divide what a detector had read as one
 /// value. Two passes are enough except for contrived input.
@@ -54,10 +55,21 @@ impl Redactor {
         text: &'a str,
         session: &mut SessionSecrets,
     ) -> CleanText<'a> {
-        let (mut cleaned, mut sensitive) = self.replace_secrets(text, session);
+        self.clean_unchecked(text, &[0..text.len()], session)
+    }
+
+    /// Cleans a text whose bytes outside the ranges `unchecked` are known to hold no secret by
+    /// themselves.
+    fn clean_unchecked<'a>(
+        &self,
+        text: &'a str,
+        unchecked: &[Range<usize>],
+        session: &mut SessionSecrets,
+    ) -> CleanText<'a> {
+        let (mut cleaned, mut sensitive) = self.replace_secrets(text, unchecked, session);
         for _ in 1..PASSES_MAX {
             let Some(before) = &cleaned else { break };
-            let (after, tagged) = self.replace_secrets(before, session);
+            let (after, tagged) = self.replace_secrets(before, &[0..before.len()], session);
             sensitive |= tagged;
             if after.is_none() {
                 break;
@@ -81,17 +93,21 @@ impl Redactor {
     }
 
     /// Cleans a text line by line: most lines of a log hold no secret and cost one pass.
-    /// `others` are sessions whose secrets the text may hold too.
+    /// `others` are sessions whose secrets the text may hold too, and `checked` are texts that were
+    /// cleaned with these sessions before.
     pub fn clean_lines(
         &self,
         text: &str,
+        checked: &CheckedTexts<'_>,
         session: &mut SessionSecrets,
         others: &mut [&mut SessionSecrets],
     ) -> CleanString {
         let mut cleaned = String::with_capacity(text.len());
         let mut sensitive = false;
+        let mut unchecked = Vec::new();
         for line in text.split_inclusive('\n') {
-            let clean = self.clean_in_session(line, session);
+            checked.unchecked_ranges(line, &mut unchecked);
+            let clean = self.clean_unchecked(line, &unchecked, session);
             sensitive |= clean.sensitive;
             let mut clean = clean.into_cow();
             for other in others.iter_mut() {
@@ -112,7 +128,7 @@ impl Redactor {
     /// Adds the secrets of `text` to `session`. A caller that cleans a batch runs this over all of
     /// it first, so that a value recognised in the last record is replaced in the first one too.
     pub fn collect_secrets(&self, text: &str, session: &mut SessionSecrets) {
-        self.detect(text, session);
+        self.detect(text, &[0..text.len()], session);
     }
 
     /// Adds a value that the caller knows to be secret to those of a session.
@@ -131,7 +147,7 @@ impl Redactor {
 
     /// Lists what [`Redactor::clean`] would replace or tag.
     pub fn findings(&self, text: &str) -> Vec<Finding> {
-        self.detect(text, &mut SessionSecrets::default())
+        self.detect(text, &[0..text.len()], &mut SessionSecrets::default())
             .into_iter()
             .map(|found| Finding {
                 rule: found.rule,
@@ -168,8 +184,13 @@ impl Redactor {
 
     /// Returns the text with its secrets replaced, or `None` when it has none, and whether the text
     /// holds a possible secret.
-    fn replace_secrets(&self, text: &str, session: &mut SessionSecrets) -> (Option<String>, bool) {
-        let detections = self.detect(text, session);
+    fn replace_secrets(
+        &self,
+        text: &str,
+        unchecked: &[Range<usize>],
+        session: &mut SessionSecrets,
+    ) -> (Option<String>, bool) {
+        let detections = self.detect(text, unchecked, session);
         let is_possible = |found: &&SourceDetection| found.confidence == Confidence::Possible;
         let sensitive = detections.iter().any(|found| is_possible(&found));
         if detections.iter().all(|found| is_possible(&found)) {
@@ -186,8 +207,14 @@ impl Redactor {
         (Some(cleaned), sensitive)
     }
 
-    fn detect(&self, text: &str, session: &mut SessionSecrets) -> Vec<SourceDetection> {
-        self.scanner().find_secrets(text, &self.key, session)
+    fn detect(
+        &self,
+        text: &str,
+        unchecked: &[Range<usize>],
+        session: &mut SessionSecrets,
+    ) -> Vec<SourceDetection> {
+        let scanner = self.scanner();
+        scanner.find_secrets(text, unchecked, &self.key, session)
     }
 
     pub(crate) fn scanner(&self) -> &SecretScanner {

@@ -77,18 +77,33 @@ const GAP_BYTES_MAX: usize = 48;
 const GAP_WORDS_MAX: usize = 6;
 const VERB_BYTES_MAX: usize = 12;
 const VALUE_BYTES_MAX: usize = 128;
+const PASSPHRASE_WORDS_MIN: usize = 3;
+const PASSPHRASE_WORD_BYTES_MIN: usize = 4;
+
+/// Parts of compound words that describe a password instead of being one: `plain-text-only`.
+#[rustfmt::skip]
+const DESCRIBING_WORDS: &[&str] = &[
+    "only", "based", "side", "specific", "free", "less", "safe", "time", "text", "plain", "case",
+    "sensitive", "user", "default", "read", "write", "self", "auto", "with", "from", "then", "into",
+    "that", "this", "your", "same", "known", "hash", "salt", "bcrypt", "argon", "base", "encoded",
+    "secret", "secrets", "token", "password", "name", "file", "vault", "store", "config", "test",
+    "placeholder", "changeme", "change", "example", "unknown", "here", "must", "long", "short",
+    "character", "length", "single", "double", "multi", "over", "under", "pre", "post", "zero",
+];
 
 /// Says cheaply whether a password could follow.
 pub(crate) fn may_find(text: &str, start: usize, end: usize) -> bool {
     let bytes = &text.as_bytes()[end..];
-    // Most sentences about passwords contain none. A password has a digit or a special character.
+    // Most sentences about passwords contain none. A password has a digit or a special character,
+    // or it consists of words with hyphens between them.
     let is_odd = |b: &u8| b.is_ascii_digit() || b"!@#$%^&*+~?".contains(b);
+    let rest = || {
+        let rest = bytes.iter().take(2 * GAP_BYTES_MAX);
+        rest.take_while(|&&b| b != b'\n')
+    };
     starts_word(text, start)
-        && bytes
-            .iter()
-            .take(2 * GAP_BYTES_MAX)
-            .take_while(|&&b| b != b'\n')
-            .any(is_odd)
+        && (rest().any(is_odd)
+            || rest().filter(|&&b| b == b'-').count() + 1 >= PASSPHRASE_WORDS_MIN)
         || text[..end].ends_with('\n')
 }
 
@@ -143,9 +158,11 @@ fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
         at += blank;
         let rest = &text[at..limit];
         if let Some(join) = join_len(rest) {
+            let follows_verb = rest.starts_with(char::is_alphabetic);
             let from = at + join;
             let from = from + leading_blanks_len(&text[from..]);
-            return password_at(text, from);
+            let passphrase = || passphrase_at(text, from).filter(|_| follows_verb);
+            return password_at(text, from).or_else(passphrase);
         }
         let word = rest
             .find(|c: char| c.is_whitespace() || ":=：".contains(c))
@@ -221,6 +238,33 @@ fn password_at(text: &str, from: usize) -> Option<(usize, usize)> {
     (is_prose_password(value) && !goes_on).then_some((start, start + value.len()))
 }
 
+/// Returns the passphrase at `from`: words with hyphens between them, as generators make them. It
+/// must end its sentence or line, because such compounds also describe the noun behind them.
+fn passphrase_at(text: &str, from: usize) -> Option<(usize, usize)> {
+    let limit = text.floor_char_boundary(from + VALUE_BYTES_MAX);
+    let rest = &text[from..limit];
+    let open = usize::from(rest.starts_with(['"', '\'', '`', '*']));
+    let rest = &rest[open..];
+    let is_part = |c: char| c.is_ascii_alphabetic() || c == '-';
+    let len = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+    let value = &rest[..len];
+    let after = rest[len..].trim_start_matches(['"', '\'', '`', '*', ' ', ')']);
+    let ends =
+        after.is_empty() || after.starts_with(['.', ',', ';', '\n', '\r', '!', '?', '(', '-']);
+    let words = || value.split('-');
+    let is_word = |word: &str| {
+        word.len() >= PASSPHRASE_WORD_BYTES_MIN
+            && word[1..].bytes().all(|b| b.is_ascii_lowercase())
+            && !DESCRIBING_WORDS.contains(&word.to_ascii_lowercase().as_str())
+    };
+    let is_participle = ["ed", "ing", "able", "ible", "ly"]
+        .iter()
+        .any(|ending| value.ends_with(ending));
+    let is_passphrase =
+        ends && !is_participle && words().count() >= PASSPHRASE_WORDS_MIN && words().all(is_word);
+    is_passphrase.then_some((from + open, from + open + len))
+}
+
 fn closing(quote: char) -> char {
     match quote {
         '“' => '”',
@@ -247,4 +291,44 @@ fn is_prose_password(value: &str) -> bool {
         && !TECHNICAL_TERMS.contains(&lower.as_str())
         && !value.contains(['/', '(', '{', '[', '='])
         && !(value.contains('_') && value::is_worded_identifier(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Redactor;
+
+    #[track_caller]
+    fn check(text: &str, secret: &str, is_replaced: bool) {
+        let clean = Redactor::new([7; 32]).clean(text).into_owned();
+        assert_eq!(
+            !clean.as_str().contains(secret),
+            is_replaced,
+            "{}",
+            clean.as_str()
+        );
+    }
+
+    #[test]
+    fn passphrases_of_words() {
+        for text in [
+            "my database password is correct-horse-battery",
+            "the staging admin password was `correct-horse-battery`, please rotate it",
+            "Das Passwort lautet correct-horse-battery.",
+        ] {
+            check(text, "horse", true);
+        }
+    }
+
+    #[test]
+    fn compounds_that_describe_a_password() {
+        for (text, part) in [
+            ("the password is never-ever-stored", "never"),
+            ("the password is plain-text-only", "plain"),
+            ("the password is state-of-the-art", "state"),
+            ("our password is multi-factor-auth ready", "factor"),
+            ("the password is stored in kube-system-secrets", "kube"),
+        ] {
+            check(text, part, false);
+        }
+    }
 }

@@ -107,7 +107,7 @@ pub(super) fn clean_digest(door: &Sanitizer<'_>, line: DigestLine) -> ImportedDi
 }
 
 pub(super) fn clean_log(door: &mut Sanitizer<'_>, line: &LogLine) -> Option<ImportedLogPiece> {
-    let text = door.clean_log(&line.text);
+    let text = door.clean_log(&line.text, &[]);
     Some(ImportedLogPiece {
         flavor: Flavor::from_name(&line.flavor)?,
         path: door.clean_text(&line.path),
