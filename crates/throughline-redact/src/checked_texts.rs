@@ -176,6 +176,43 @@ mod tests {
         );
     }
 
+    /// What stands around a text that was searched before, and the names before it, still count.
+    #[test]
+    fn secrets_around_a_checked_text_are_replaced() {
+        let redactor = Redactor::new([7; 32]);
+        let prose = "a harmless sentence, said \"twice\"\n".repeat(4);
+        let random: String = (0..6_u8)
+            .map(|n| blake3::hash(&[n]).to_hex()[..20].to_owned())
+            .collect();
+        let texts = [redactor.clean(&prose), redactor.clean(&random)].map(CleanString::from);
+        assert_eq!(
+            texts[1].as_str(),
+            random,
+            "nothing says that it is a secret"
+        );
+        let checked = CheckedTexts::new(&texts);
+        let prose = serde_json::to_string(&prose).unwrap();
+        for (line, secret) in [
+            (
+                format!(r#"{{"text":{prose},"api_token":"{random}"}}"#),
+                &random[..],
+            ),
+            (
+                format!(r#"{{"db_password":"Tr0ub4dor&3x","text":{prose}}}"#),
+                "Tr0ub4dor",
+            ),
+            (
+                format!(r#"{{"text":{prose},"note":"PASSWORD=Tr0ub4dor&3x"}}"#),
+                "Tr0ub4dor",
+            ),
+        ] {
+            let mut session = crate::SessionSecrets::default();
+            let clean = redactor.clean_lines(&line, &checked, &mut session, &mut []);
+            assert!(!clean.as_str().contains(secret), "{}", clean.as_str());
+            assert!(clean.as_str().contains(&prose), "{}", clean.as_str());
+        }
+    }
+
     #[test]
     fn a_changed_text_is_searched_again() {
         let text = format!(

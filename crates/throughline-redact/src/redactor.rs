@@ -13,6 +13,9 @@ use crate::{CheckedTexts, CleanString, CleanText};
 /// value. Two passes are enough except for contrived input.
 const PASSES_MAX: usize = 6;
 
+/// A shorter line holds no secret: no name, no format and no known value fits into it.
+const LINE_BYTES_MIN: usize = 7;
+
 /// Finds secrets and replaces them by typed marks. It is built once and shared by reference.
 #[derive(Debug)]
 pub struct Redactor {
@@ -106,6 +109,10 @@ impl Redactor {
         let mut sensitive = false;
         let mut unchecked = Vec::new();
         for line in text.split_inclusive('\n') {
+            if line.len() < LINE_BYTES_MIN {
+                cleaned.push_str(line);
+                continue;
+            }
             checked.unchecked_ranges(line, &mut unchecked);
             let clean = self.clean_unchecked(line, &unchecked, session);
             sensitive |= clean.sensitive;

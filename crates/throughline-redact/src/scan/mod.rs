@@ -311,8 +311,15 @@ impl SecretScanner {
             }
             match self.literal_kinds[literal] {
                 LiteralKind::Format(index) => {
+                    if progress.is_covered(text.as_bytes(), start) {
+                        return;
+                    }
                     let literal = &text[start..end];
-                    found.extend(self.formats[index].find(index, text, start, literal, progress));
+                    let secret = self.formats[index].find(index, text, start, literal, progress);
+                    if let Some(secret) = secret {
+                        progress.cover(secret.start..secret.end);
+                        found.push(secret);
+                    }
                 }
                 LiteralKind::SecretName => {
                     assignment::find(text, start, end, progress, &mut found);
