@@ -14,7 +14,7 @@ pub(crate) const LITERALS: &[&str] = &[
     "asswort", "ASSWORT", "ennwort", "wachtwoord", "Wachtwoord", "contraseña", "Contraseña",
     "CONTRASEÑA", "contrasena", "Contrasena", "clave ", "Clave ", "clave:", "Clave:",
     "mot de passe", "Mot de passe", "MOT DE PASSE", "password è", "parola d'ordine",
-    "Parola d'ordine", "parola ", "Parola ", "senha", "Senha", "SENHA", "hasło", "Hasło", "hasło:",
+    "Parola d'ordine", "parola ", "Parola ", "parola:", "Parola:", "senha", "Senha", "SENHA", "hasło", "Hasło", "hasło:",
     "heslo", "Heslo", "lösenord", "Lösenord", "adgangskode", "Adgangskode", "passord", "Passord",
     "salasana", "Salasana", "jelszó", "Jelszó", "şifre", "Şifre", "mật khẩu", "Mật khẩu",
     "kata sandi", "Kata sandi", "пароль", "Пароль", "ПАРОЛЬ", "пароля", "парола", "Парола",
@@ -121,7 +121,8 @@ pub(crate) fn find(
     let value = if text[..end].ends_with('\n') {
         find_on_next_line(text, end)
     } else {
-        find_after_join(text, end)
+        // Some literals hold the sign that joins them to the password.
+        find_after_join(text, end - usize::from(text[..end].ends_with(':')))
     };
     if let Some((start, end)) = value {
         found.push(Detection {
@@ -149,6 +150,12 @@ fn starts_word(text: &str, start: usize) -> bool {
 fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
     let limit = text.floor_char_boundary(end + GAP_BYTES_MAX);
     let mut at = end;
+    // `use password Wint3r!x for now`: without a verb only what is no word counts.
+    if let Some((start, end)) = password_at(text, end).filter(|_| text[..end].ends_with(' '))
+        && is_unlike_words(&text[start..end])
+    {
+        return Some((start, end));
+    }
     for _ in 0..GAP_WORDS_MAX {
         let gap = &text[at..limit];
         let blank = gap.len()
@@ -276,6 +283,21 @@ fn closing(quote: char) -> char {
     }
 }
 
+/// True for a password that no word of a sentence resembles: a digit, and a special character that
+/// does not merely end it, or capitals and small letters besides.
+fn is_unlike_words(value: &str) -> bool {
+    const BYTES_MIN: usize = 8;
+    let shape = value::shape(value);
+    let is_special = |b: u8| b"!@#$%^&*+~".contains(&b);
+    let (last, before) = value.as_bytes().split_last().unwrap_or((&0, &[]));
+    let is_inside = before.iter().any(|&b| is_special(b));
+    let ends_special = is_special(*last) && shape.upper > 0 && shape.lower > 0;
+    value.len() >= BYTES_MIN
+        && shape.digits > 0
+        && (is_inside || ends_special)
+        && value::is_strong_password(value)
+}
+
 /// True for a password in a sentence: letters with a digit or a special character, and no technical
 /// term.
 fn is_prose_password(value: &str) -> bool {
@@ -316,6 +338,23 @@ mod tests {
             "Das Passwort lautet correct-horse-battery.",
         ] {
             check(text, "horse", true);
+        }
+    }
+
+    #[test]
+    fn passwords_without_a_verb() {
+        for text in [
+            "use password Wint3r!xQ for now",
+            "ssh root@1.2.3.4 (password Wint3r!xQ)",
+            "user admin, passcode Wint3r!xQ",
+            "Parola: Wint3r!xQ",
+        ] {
+            check(text, "Wint3r", true);
+        }
+        for text in [
+            "the password OAuth2 flow", "a password v2 form", "password hash$2 row",
+        ] {
+            check(text, "2", false);
         }
     }
 
