@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::slice::from_ref;
 use std::sync::OnceLock;
 
 use crate::mark;
@@ -58,7 +59,7 @@ impl Redactor {
         text: &'a str,
         session: &mut SessionSecrets,
     ) -> CleanText<'a> {
-        self.clean_unchecked(text, &[0..text.len()], session)
+        self.clean_unchecked(text, from_ref(&(0..text.len())), session)
     }
 
     /// Cleans a text whose bytes outside the ranges `unchecked` are known to hold no secret by
@@ -72,7 +73,8 @@ impl Redactor {
         let (mut cleaned, mut sensitive) = self.replace_secrets(text, unchecked, session);
         for _ in 1..PASSES_MAX {
             let Some(before) = &cleaned else { break };
-            let (after, tagged) = self.replace_secrets(before, &[0..before.len()], session);
+            let (after, tagged) =
+                self.replace_secrets(before, from_ref(&(0..before.len())), session);
             sensitive |= tagged;
             if after.is_none() {
                 break;
@@ -135,7 +137,7 @@ impl Redactor {
     /// Adds the secrets of `text` to `session`. A caller that cleans a batch runs this over all of
     /// it first, so that a value recognised in the last record is replaced in the first one too.
     pub fn collect_secrets(&self, text: &str, session: &mut SessionSecrets) {
-        self.detect(text, &[0..text.len()], session);
+        self.detect(text, from_ref(&(0..text.len())), session);
     }
 
     /// Adds a value that the caller knows to be secret to those of a session.
@@ -154,16 +156,20 @@ impl Redactor {
 
     /// Lists what [`Redactor::clean`] would replace or tag.
     pub fn findings(&self, text: &str) -> Vec<Finding> {
-        self.detect(text, &[0..text.len()], &mut SessionSecrets::default())
-            .into_iter()
-            .map(|found| Finding {
-                rule: found.rule,
-                start: found.start,
-                end: found.end,
-                tier: found.confidence,
-                mark: mark::format_mark(&self.key, found.rule, &found.value),
-            })
-            .collect()
+        self.detect(
+            text,
+            from_ref(&(0..text.len())),
+            &mut SessionSecrets::default(),
+        )
+        .into_iter()
+        .map(|found| Finding {
+            rule: found.rule,
+            start: found.start,
+            end: found.end,
+            tier: found.confidence,
+            mark: mark::format_mark(&self.key, found.rule, &found.value),
+        })
+        .collect()
     }
 
     /// Hashes `parts` with the installation's key: nobody else can compute the hash, so it does not

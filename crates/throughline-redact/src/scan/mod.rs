@@ -191,8 +191,8 @@ impl SecretScanner {
         detections
     }
 
-    /// Says cheaply whether a text may hold a secret that begins in one of the ranges. Most texts do
-    /// not.
+    /// Says cheaply whether a text may hold a secret that begins in one of the ranges. Most texts
+    /// do not.
     fn may_hold_secret(&self, text: &str, ranges: &[Range<usize>]) -> bool {
         ranges.iter().any(|range| {
             self.may_hold_secret_undecoded(text, range)

@@ -76,7 +76,10 @@ pub(super) const RULES: &[FormatRule] = &[
         &["--from-literal=env=production",
         "--from-literal=token=$TOKEN"]).body(BodyKind::HumanChosen),
     rule("command-password", &["openssl"],
-        r#"openssl\s+\w+\b[^\n|;]{0,200}?\s-(?:k|pass|passin|passout)\s+(?:pass:)?["']?([^\s"']{4,})"#,
+        concat!(
+            r#"openssl\s+\w+\b[^\n|;]{0,200}?\s-(?:k|pass|passin|passout)\s+(?:pass:)?["']?"#,
+            r#"([^\s"']{4,})"#
+        ),
         &["openssl enc -aes-256-cbc -k Qz{w8}! -in a"], &["openssl enc -k $KEY -in a",
         "openssl rsa -passin file:key.txt"]).body(BodyKind::HumanChosen),
     rule("sql-password", &["password for ", "PASSWORD FOR "],

@@ -74,7 +74,7 @@ impl CachedStem {
 /// indexed. `hash` is the hash of the word.
 pub(super) fn with_stem(word: &str, hash: u64, mut each: impl FnMut(&str, u64)) {
     CACHE.with_borrow_mut(|cache| {
-        let slot = hash as usize % SLOTS;
+        let slot = usize::try_from(hash % SLOTS as u64).unwrap_or(0);
         if !word.is_empty() && cache.slots[slot].is_of(word) {
             let cached = &cache.slots[slot];
             if cached.stem_len > 0 {
