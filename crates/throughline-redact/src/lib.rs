@@ -34,6 +34,7 @@
 )]
 
 mod assignment;
+mod checked_texts;
 mod clean_text;
 mod detect;
 mod format;
@@ -45,6 +46,7 @@ mod session;
 mod value;
 mod word_map;
 
+pub use self::checked_texts::CheckedTexts;
 pub use self::clean_text::{CleanString, CleanText};
 pub use self::personal_data::{PersonalData, personal_data};
 pub use self::redactor::{Finding, Redactor};

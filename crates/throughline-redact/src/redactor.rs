@@ -1,16 +1,21 @@
 //! [`Redactor`]: cleans texts, one by one or as part of a session.
 
 use std::borrow::Cow;
+use std::ops::Range;
+use std::slice::from_ref;
 use std::sync::OnceLock;
 
 use crate::mark;
 use crate::scan::{Confidence, SecretScanner, SourceDetection};
 use crate::session::{Secret, SessionSecrets};
-use crate::{CleanString, CleanText};
+use crate::{CheckedTexts, CleanString, CleanText};
 
 /// A changed text is scanned again, because a mark may divide what a detector had read as one
 /// value. Two passes are enough except for contrived input.
 const PASSES_MAX: usize = 6;
+
+/// A shorter line holds no secret: no name, no format and no known value fits into it.
+const LINE_BYTES_MIN: usize = 7;
 
 /// Finds secrets and replaces them by typed marks. It is built once and shared by reference.
 #[derive(Debug)]
@@ -54,10 +59,22 @@ impl Redactor {
         text: &'a str,
         session: &mut SessionSecrets,
     ) -> CleanText<'a> {
-        let (mut cleaned, mut sensitive) = self.replace_secrets(text, session);
+        self.clean_unchecked(text, from_ref(&(0..text.len())), session)
+    }
+
+    /// Cleans a text whose bytes outside the ranges `unchecked` are known to hold no secret by
+    /// themselves.
+    fn clean_unchecked<'a>(
+        &self,
+        text: &'a str,
+        unchecked: &[Range<usize>],
+        session: &mut SessionSecrets,
+    ) -> CleanText<'a> {
+        let (mut cleaned, mut sensitive) = self.replace_secrets(text, unchecked, session);
         for _ in 1..PASSES_MAX {
             let Some(before) = &cleaned else { break };
-            let (after, tagged) = self.replace_secrets(before, session);
+            let (after, tagged) =
+                self.replace_secrets(before, from_ref(&(0..before.len())), session);
             sensitive |= tagged;
             if after.is_none() {
                 break;
@@ -81,17 +98,25 @@ impl Redactor {
     }
 
     /// Cleans a text line by line: most lines of a log hold no secret and cost one pass.
-    /// `others` are sessions whose secrets the text may hold too.
+    /// `others` are sessions whose secrets the text may hold too, and `checked` are texts that were
+    /// cleaned with these sessions before.
     pub fn clean_lines(
         &self,
         text: &str,
+        checked: &CheckedTexts<'_>,
         session: &mut SessionSecrets,
         others: &mut [&mut SessionSecrets],
     ) -> CleanString {
         let mut cleaned = String::with_capacity(text.len());
         let mut sensitive = false;
+        let mut unchecked = Vec::new();
         for line in text.split_inclusive('\n') {
-            let clean = self.clean_in_session(line, session);
+            if line.len() < LINE_BYTES_MIN {
+                cleaned.push_str(line);
+                continue;
+            }
+            checked.unchecked_ranges(line, &mut unchecked);
+            let clean = self.clean_unchecked(line, &unchecked, session);
             sensitive |= clean.sensitive;
             let mut clean = clean.into_cow();
             for other in others.iter_mut() {
@@ -112,7 +137,7 @@ impl Redactor {
     /// Adds the secrets of `text` to `session`. A caller that cleans a batch runs this over all of
     /// it first, so that a value recognised in the last record is replaced in the first one too.
     pub fn collect_secrets(&self, text: &str, session: &mut SessionSecrets) {
-        self.detect(text, session);
+        self.detect(text, from_ref(&(0..text.len())), session);
     }
 
     /// Adds a value that the caller knows to be secret to those of a session.
@@ -131,16 +156,20 @@ impl Redactor {
 
     /// Lists what [`Redactor::clean`] would replace or tag.
     pub fn findings(&self, text: &str) -> Vec<Finding> {
-        self.detect(text, &mut SessionSecrets::default())
-            .into_iter()
-            .map(|found| Finding {
-                rule: found.rule,
-                start: found.start,
-                end: found.end,
-                tier: found.confidence,
-                mark: mark::format_mark(&self.key, found.rule, &found.value),
-            })
-            .collect()
+        self.detect(
+            text,
+            from_ref(&(0..text.len())),
+            &mut SessionSecrets::default(),
+        )
+        .into_iter()
+        .map(|found| Finding {
+            rule: found.rule,
+            start: found.start,
+            end: found.end,
+            tier: found.confidence,
+            mark: mark::format_mark(&self.key, found.rule, &found.value),
+        })
+        .collect()
     }
 
     /// Hashes `parts` with the installation's key. No other installation can compute the hash, so
@@ -168,8 +197,13 @@ impl Redactor {
 
     /// Returns the text with its secrets replaced, or `None` when it has none, and whether the text
     /// holds a possible secret.
-    fn replace_secrets(&self, text: &str, session: &mut SessionSecrets) -> (Option<String>, bool) {
-        let detections = self.detect(text, session);
+    fn replace_secrets(
+        &self,
+        text: &str,
+        unchecked: &[Range<usize>],
+        session: &mut SessionSecrets,
+    ) -> (Option<String>, bool) {
+        let detections = self.detect(text, unchecked, session);
         let is_possible = |found: &&SourceDetection| found.confidence == Confidence::Possible;
         let sensitive = detections.iter().any(|found| is_possible(&found));
         if detections.iter().all(|found| is_possible(&found)) {
@@ -186,8 +220,14 @@ impl Redactor {
         (Some(cleaned), sensitive)
     }
 
-    fn detect(&self, text: &str, session: &mut SessionSecrets) -> Vec<SourceDetection> {
-        self.scanner().find_secrets(text, &self.key, session)
+    fn detect(
+        &self,
+        text: &str,
+        unchecked: &[Range<usize>],
+        session: &mut SessionSecrets,
+    ) -> Vec<SourceDetection> {
+        let scanner = self.scanner();
+        scanner.find_secrets(text, unchecked, &self.key, session)
     }
 
     pub(crate) fn scanner(&self) -> &SecretScanner {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, Input, Match};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, Input, Match, Span, packed};
 
 /// Patterns of files. `*` matches any characters; a pattern with `/` matches the end of a path, a
 /// pattern without matches a file name.
@@ -11,7 +11,38 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, Input, Matc
 pub struct FilePatterns {
     patterns: Vec<String>,
     /// Finds the longest literal part of every pattern. Built when it is first needed.
-    literals: OnceLock<Option<AhoCorasick>>,
+    literals: OnceLock<Option<LiteralSearch>>,
+}
+
+/// A search for several literals at once.
+#[derive(Clone, Debug)]
+enum LiteralSearch {
+    /// Compares many bytes at once: several times as fast, but only for some dozens of literals and
+    /// on some processors.
+    Packed(packed::Searcher),
+    Automaton(AhoCorasick),
+}
+
+impl LiteralSearch {
+    fn new(literals: &[String]) -> Option<Self> {
+        let packed = packed::Searcher::new(literals).map(Self::Packed);
+        // The literals begin with dots and common letters, so a prefilter would stop too often.
+        let automaton = || {
+            AhoCorasickBuilder::new()
+                .kind(Some(AhoCorasickKind::DFA))
+                .prefilter(false)
+                .build(literals)
+        };
+        packed.or_else(|| automaton().ok().map(Self::Automaton))
+    }
+
+    /// Returns the first literal from an offset on. Of several that overlap it may be any.
+    fn find(&self, text: &str, from: usize) -> Option<Match> {
+        match self {
+            Self::Packed(searcher) => searcher.find_in(text, Span::from(from..text.len())),
+            Self::Automaton(automaton) => automaton.find(Input::new(text).range(from..)),
+        }
+    }
 }
 
 impl From<Vec<String>> for FilePatterns {
@@ -58,9 +89,9 @@ impl FilePatterns {
 #[derive(Debug)]
 pub(super) struct Mentions<'a> {
     /// Without an automaton every text is looked at closely.
-    literals: Option<&'a AhoCorasick>,
+    literals: Option<&'a LiteralSearch>,
     text: &'a str,
-    /// The offset that was searched from, and the literal that ends first behind it.
+    /// The offset that was searched from, and the first literal behind it.
     next: Option<(usize, Option<Match>)>,
 }
 
@@ -75,27 +106,22 @@ impl Mentions<'_> {
             from <= part.start && found.is_none_or(|found| found.start() >= part.start)
         });
         if !is_known {
-            let input = Input::new(self.text).range(part.start..);
-            self.next = Some((part.start, literals.find(input)));
+            self.next = Some((part.start, literals.find(self.text, part.start)));
         }
         let found = self.next.and_then(|(_, found)| found);
-        found.is_some_and(|found| found.end() <= part.end)
+        // A shorter literal may end in this part where a longer one does not.
+        found.is_some_and(|found| found.start() < part.end || found.end() <= part.end)
     }
 }
 
-fn build_literals(patterns: &[String]) -> Option<AhoCorasick> {
+fn build_literals(patterns: &[String]) -> Option<LiteralSearch> {
     let literals = patterns.iter().flat_map(|pattern| {
         let literal = pattern.split('*').max_by_key(|part| part.len());
         let literal = literal.unwrap_or_default().trim_matches('/');
         let with_backslashes = literal.contains('/').then(|| literal.replace('/', "\\"));
         std::iter::once(literal.to_owned()).chain(with_backslashes)
     });
-    // The literals begin with dots and common letters, so a prefilter would stop too often.
-    AhoCorasickBuilder::new()
-        .kind(Some(AhoCorasickKind::DFA))
-        .prefilter(false)
-        .build(literals)
-        .ok()
+    LiteralSearch::new(&literals.collect::<Vec<_>>())
 }
 
 fn matches_pattern(pattern: &str, path: &str) -> bool {

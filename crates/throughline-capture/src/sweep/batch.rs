@@ -249,15 +249,18 @@ impl<'a> BatchBuilder<'a> {
 
 /// Makes a prompt the title of its session, unless the session has an informative title already.
 fn offer_title(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Message) {
+    // Most messages end here, before the title is judged, which takes longer.
+    if message.origin != Origin::Human || message.role != Role::User {
+        return;
+    }
     let Some(patch) = patches.get_mut(&message.session) else {
         return;
     };
-    let is_typed = message.origin == Origin::Human && message.role == Role::User;
     let is_titled = patch
         .title
         .as_ref()
         .is_some_and(|title| title.rank > TitleRank::FirstPrompt || !is_uninformative(&title.text));
-    if !is_typed || is_titled {
+    if is_titled {
         return;
     }
     let text = message.blocks.iter().find_map(|block| match block {

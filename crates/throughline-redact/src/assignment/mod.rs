@@ -11,6 +11,8 @@ mod pair;
 pub(crate) mod prefilter;
 mod separator;
 
+use std::ops::Range;
+
 use self::extent::value_extent;
 use self::names::{NAME_BYTES_MAX, NameStrength};
 use self::separator::ValueJoin;
@@ -28,7 +30,7 @@ const ELIDED_BYTES_MAX: usize = 20;
 /// A text may have this many names of pairs without a value, and one more for so many bytes. A text
 /// with more of them is not a list of pairs, and the search is too expensive to try them all.
 const FAILED_PAIRS_FREE: usize = 64;
-const FAILED_PAIR_BYTES: usize = 128;
+const FAILED_PAIR_BYTES: usize = 512;
 /// How far behind a secret's name a random token still belongs to it.
 const NEARBY_BYTES_MAX: usize = 48;
 
@@ -57,7 +59,7 @@ pub(crate) fn find(
     {
         return;
     }
-    let Some(mut strength) = names::classify_name(name) else {
+    let Some(mut strength) = classify_again(text, from..from + name.len(), progress) else {
         return;
     };
     if strength == NameStrength::Weak
@@ -85,6 +87,21 @@ pub(crate) fn find(
             end,
         });
     }
+}
+
+/// Classifies the name in a range. A text repeats its names, so the last one is remembered.
+fn classify_again(
+    text: &str,
+    name: Range<usize>,
+    progress: &mut ScanProgress,
+) -> Option<NameStrength> {
+    let (last, strength) = &progress.last_name;
+    if text[last.clone()] == text[name.clone()] {
+        return *strength;
+    }
+    let strength = names::classify_name(&text[name.clone()]);
+    progress.last_name = (name, strength);
+    strength
 }
 
 pub(crate) fn is_name_byte(byte: u8) -> bool {

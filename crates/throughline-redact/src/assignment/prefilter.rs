@@ -37,7 +37,7 @@ fn may_be_value(bytes: &[u8], to: usize, strength: NameStrength) -> bool {
     while signs < 32
         && bytes
             .get(to + gap)
-            .is_some_and(|b| b"\"'`\\ \t:=>?|!~+-,()[]*{&$#".contains(b))
+            .is_some_and(|b| b"\"'`\\ \t:=>?|!~+-,()[]*{&$#\r\n".contains(b))
     {
         let is_escape =
             bytes[to + gap] == b'\\' && matches!(bytes.get(to + gap + 1), Some(b'n' | b't' | b'r'));

@@ -71,6 +71,7 @@ pub(crate) fn value_start(
         let stars = bytes[skip_spaces(bytes, after)..].iter().take(2);
         let stars = stars.take_while(|&&b| b == b'*').count();
         let after = skip_spaces(bytes, after) + stars;
+        let after = after + block_scalar_len(&bytes[after..]);
         return Some((skip_spaces(bytes, after), ValueJoin::Operator));
     }
     let is_quote = |at: usize| bytes.get(at).is_some_and(|b| b"\"'`".contains(b));
@@ -100,6 +101,18 @@ pub(crate) fn value_start(
     let is_flag = bytes[from] == b'-' && (from == 0 || !bytes[from - 1].is_ascii_alphanumeric());
     (spaced > closed && (is_flag || follows_set_command(bytes, from)))
         .then_some((spaced, ValueJoin::Space))
+}
+
+/// Length of the sign of a YAML block, whose value is indented on the next line: `password: |-`.
+fn block_scalar_len(rest: &[u8]) -> usize {
+    if !matches!(rest.first(), Some(b'|' | b'>')) {
+        return 0;
+    }
+    let signs = rest.iter().take(4);
+    let len = signs.take_while(|b| b"|>-+".contains(b)).count();
+    let is_block = rest[len..].starts_with(b"\n ") || rest[len..].starts_with(b"\r\n ");
+    let line_break = 1 + usize::from(rest.get(len) == Some(&b'\r'));
+    if is_block { len + line_break } else { 0 }
 }
 
 /// Length of the default that a prompt shows before its colon: `Secret Access Key [None]: `.

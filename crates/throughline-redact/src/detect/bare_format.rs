@@ -3,6 +3,8 @@
 //! The scanner needs letters to look for. These formats have none, so their sign is searched for
 //! instead, and the bytes at fixed distances from it turn down nearly every candidate.
 
+use std::ops::Range;
+
 use crate::scan::{Confidence, Detection};
 use crate::value;
 
@@ -10,10 +12,16 @@ const MAILGUN_KEY: [usize; 3] = [32, 8, 8];
 const FACEBOOK_SECRET_BYTES: usize = 27;
 const FACEBOOK_ID_DIGITS: std::ops::RangeInclusive<usize> = 13..=17;
 
-/// Calls `each` with every secret; it ends when `each` returns true, and says so.
-pub(crate) fn any(text: &str, mut each: impl FnMut(Detection) -> bool) -> bool {
+/// Calls `each` with every secret whose first sign is in a range of the text; it ends when `each`
+/// returns true, and says so.
+pub(crate) fn any(
+    text: &str,
+    range: &Range<usize>,
+    mut each: impl FnMut(Detection) -> bool,
+) -> bool {
     let bytes = text.as_bytes();
-    memchr::memchr2_iter(b'-', b'|', bytes).any(|at| {
+    memchr::memchr2_iter(b'-', b'|', &bytes[range.clone()]).any(|at| {
+        let at = range.start + at;
         let hit = match bytes[at] {
             b'-' => mailgun_key(bytes, at).map(|range| ("mailgun-key", range)),
             _ => facebook_token(text, at).map(|range| ("facebook-token", range)),
@@ -36,7 +44,7 @@ fn mailgun_key(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
         return None;
     }
     let (start, end) = (at.checked_sub(first)?, at + 2 + second + third);
-    let is_hex = |range: std::ops::Range<usize>| {
+    let is_hex = |range: Range<usize>| {
         bytes
             .get(range)
             .is_some_and(|part| part.iter().all(u8::is_ascii_hexdigit))

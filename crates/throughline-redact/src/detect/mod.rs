@@ -14,4 +14,5 @@ pub(crate) mod private_tag;
 pub(crate) mod prose;
 pub(crate) mod service_name;
 pub(crate) mod table;
+pub(crate) mod terraform;
 pub(crate) mod url;

@@ -14,7 +14,8 @@ pub(crate) const LITERALS: &[&str] = &[
     "asswort", "ASSWORT", "ennwort", "wachtwoord", "Wachtwoord", "contraseña", "Contraseña",
     "CONTRASEÑA", "contrasena", "Contrasena", "clave ", "Clave ", "clave:", "Clave:",
     "mot de passe", "Mot de passe", "MOT DE PASSE", "password è", "parola d'ordine",
-    "Parola d'ordine", "parola ", "Parola ", "senha", "Senha", "SENHA", "hasło", "Hasło", "hasło:",
+    "Parola d'ordine", "parola ", "Parola ", "parola:", "Parola:",
+    "senha", "Senha", "SENHA", "hasło", "Hasło", "hasło:",
     "heslo", "Heslo", "lösenord", "Lösenord", "adgangskode", "Adgangskode", "passord", "Passord",
     "salasana", "Salasana", "jelszó", "Jelszó", "şifre", "Şifre", "mật khẩu", "Mật khẩu",
     "kata sandi", "Kata sandi", "пароль", "Пароль", "ПАРОЛЬ", "пароля", "парола", "Парола",
@@ -77,18 +78,33 @@ const GAP_BYTES_MAX: usize = 48;
 const GAP_WORDS_MAX: usize = 6;
 const VERB_BYTES_MAX: usize = 12;
 const VALUE_BYTES_MAX: usize = 128;
+const PASSPHRASE_WORDS_MIN: usize = 3;
+const PASSPHRASE_WORD_BYTES_MIN: usize = 4;
+
+/// Parts of compound words that describe a password instead of being one: `plain-text-only`.
+#[rustfmt::skip]
+const DESCRIBING_WORDS: &[&str] = &[
+    "only", "based", "side", "specific", "free", "less", "safe", "time", "text", "plain", "case",
+    "sensitive", "user", "default", "read", "write", "self", "auto", "with", "from", "then", "into",
+    "that", "this", "your", "same", "known", "hash", "salt", "bcrypt", "argon", "base", "encoded",
+    "secret", "secrets", "token", "password", "name", "file", "vault", "store", "config", "test",
+    "placeholder", "changeme", "change", "example", "unknown", "here", "must", "long", "short",
+    "character", "length", "single", "double", "multi", "over", "under", "pre", "post", "zero",
+];
 
 /// Says cheaply whether a password could follow.
 pub(crate) fn may_find(text: &str, start: usize, end: usize) -> bool {
     let bytes = &text.as_bytes()[end..];
-    // Most sentences about passwords contain none. A password has a digit or a special character.
+    // Most sentences about passwords contain none. A password has a digit or a special character,
+    // or it consists of words with hyphens between them.
     let is_odd = |b: &u8| b.is_ascii_digit() || b"!@#$%^&*+~?".contains(b);
+    let rest = || {
+        let rest = bytes.iter().take(2 * GAP_BYTES_MAX);
+        rest.take_while(|&&b| b != b'\n')
+    };
     starts_word(text, start)
-        && bytes
-            .iter()
-            .take(2 * GAP_BYTES_MAX)
-            .take_while(|&&b| b != b'\n')
-            .any(is_odd)
+        && (rest().any(is_odd)
+            || rest().filter(|&&b| b == b'-').count() + 1 >= PASSPHRASE_WORDS_MIN)
         || text[..end].ends_with('\n')
 }
 
@@ -106,7 +122,8 @@ pub(crate) fn find(
     let value = if text[..end].ends_with('\n') {
         find_on_next_line(text, end)
     } else {
-        find_after_join(text, end)
+        // Some literals hold the sign that joins them to the password.
+        find_after_join(text, end - usize::from(text[..end].ends_with(':')))
     };
     if let Some((start, end)) = value {
         found.push(Detection {
@@ -134,6 +151,12 @@ fn starts_word(text: &str, start: usize) -> bool {
 fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
     let limit = text.floor_char_boundary(end + GAP_BYTES_MAX);
     let mut at = end;
+    // `use password Wint3r!x for now`: without a verb only what is no word counts.
+    if let Some((start, end)) = password_at(text, end).filter(|_| text[..end].ends_with(' '))
+        && is_unlike_words(&text[start..end])
+    {
+        return Some((start, end));
+    }
     for _ in 0..GAP_WORDS_MAX {
         let gap = &text[at..limit];
         let blank = gap.len()
@@ -143,9 +166,11 @@ fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
         at += blank;
         let rest = &text[at..limit];
         if let Some(join) = join_len(rest) {
+            let follows_verb = rest.starts_with(char::is_alphabetic);
             let from = at + join;
             let from = from + leading_blanks_len(&text[from..]);
-            return password_at(text, from);
+            let passphrase = || passphrase_at(text, from).filter(|_| follows_verb);
+            return password_at(text, from).or_else(passphrase);
         }
         let word = rest
             .find(|c: char| c.is_whitespace() || ":=：".contains(c))
@@ -221,6 +246,33 @@ fn password_at(text: &str, from: usize) -> Option<(usize, usize)> {
     (is_prose_password(value) && !goes_on).then_some((start, start + value.len()))
 }
 
+/// Returns the passphrase at `from`: words with hyphens between them, as generators make them. It
+/// must end its sentence or line, because such compounds also describe the noun behind them.
+fn passphrase_at(text: &str, from: usize) -> Option<(usize, usize)> {
+    let limit = text.floor_char_boundary(from + VALUE_BYTES_MAX);
+    let rest = &text[from..limit];
+    let open = usize::from(rest.starts_with(['"', '\'', '`', '*']));
+    let rest = &rest[open..];
+    let is_part = |c: char| c.is_ascii_alphabetic() || c == '-';
+    let len = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+    let value = &rest[..len];
+    let after = rest[len..].trim_start_matches(['"', '\'', '`', '*', ' ', ')']);
+    let ends =
+        after.is_empty() || after.starts_with(['.', ',', ';', '\n', '\r', '!', '?', '(', '-']);
+    let words = || value.split('-');
+    let is_word = |word: &str| {
+        word.len() >= PASSPHRASE_WORD_BYTES_MIN
+            && word[1..].bytes().all(|b| b.is_ascii_lowercase())
+            && !DESCRIBING_WORDS.contains(&word.to_ascii_lowercase().as_str())
+    };
+    let is_participle = ["ed", "ing", "able", "ible", "ly"]
+        .iter()
+        .any(|ending| value.ends_with(ending));
+    let is_passphrase =
+        ends && !is_participle && words().count() >= PASSPHRASE_WORDS_MIN && words().all(is_word);
+    is_passphrase.then_some((from + open, from + open + len))
+}
+
 fn closing(quote: char) -> char {
     match quote {
         '“' => '”',
@@ -230,6 +282,21 @@ fn closing(quote: char) -> char {
         '«' => '»',
         other => other,
     }
+}
+
+/// True for a password that no word of a sentence resembles: a digit, and a special character that
+/// does not merely end it, or capitals and small letters besides.
+fn is_unlike_words(value: &str) -> bool {
+    const BYTES_MIN: usize = 8;
+    let shape = value::shape(value);
+    let is_special = |b: u8| b"!@#$%^&*+~".contains(&b);
+    let (last, before) = value.as_bytes().split_last().unwrap_or((&0, &[]));
+    let is_inside = before.iter().any(|&b| is_special(b));
+    let ends_special = is_special(*last) && shape.upper > 0 && shape.lower > 0;
+    value.len() >= BYTES_MIN
+        && shape.digits > 0
+        && (is_inside || ends_special)
+        && value::is_strong_password(value)
 }
 
 /// True for a password in a sentence: letters with a digit or a special character, and no technical
@@ -247,4 +314,61 @@ fn is_prose_password(value: &str) -> bool {
         && !TECHNICAL_TERMS.contains(&lower.as_str())
         && !value.contains(['/', '(', '{', '[', '='])
         && !(value.contains('_') && value::is_worded_identifier(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Redactor;
+
+    #[track_caller]
+    fn check(text: &str, secret: &str, is_replaced: bool) {
+        let clean = Redactor::new([7; 32]).clean(text).into_owned();
+        assert_eq!(
+            !clean.as_str().contains(secret),
+            is_replaced,
+            "{}",
+            clean.as_str()
+        );
+    }
+
+    #[test]
+    fn passphrases_of_words() {
+        for text in [
+            "my database password is correct-horse-battery",
+            "the staging admin password was `correct-horse-battery`, please rotate it",
+            "Das Passwort lautet correct-horse-battery.",
+        ] {
+            check(text, "horse", true);
+        }
+    }
+
+    #[test]
+    fn passwords_without_a_verb() {
+        for text in [
+            "use password Wint3r!xQ for now",
+            "ssh root@1.2.3.4 (password Wint3r!xQ)",
+            "user admin, passcode Wint3r!xQ",
+            "Parola: Wint3r!xQ",
+        ] {
+            check(text, "Wint3r", true);
+        }
+        for text in [
+            "the password OAuth2 flow", "a password v2 form", "password hash$2 row",
+        ] {
+            check(text, "2", false);
+        }
+    }
+
+    #[test]
+    fn compounds_that_describe_a_password() {
+        for (text, part) in [
+            ("the password is never-ever-stored", "never"),
+            ("the password is plain-text-only", "plain"),
+            ("the password is state-of-the-art", "state"),
+            ("our password is multi-factor-auth ready", "factor"),
+            ("the password is stored in kube-system-secrets", "kube"),
+        ] {
+            check(text, part, false);
+        }
+    }
 }

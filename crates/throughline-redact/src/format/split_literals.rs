@@ -5,6 +5,7 @@
 //! be.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::seams::{MARGIN_BYTES_MAX, skip_leading_margin, skip_trailing_margin};
 use crate::scan::progress::is_token_byte;
@@ -96,16 +97,19 @@ impl SplitLiterals {
         })
     }
 
-    /// Calls `each` for every word that a line break may split within a literal: with the start of
-    /// its last bytes before the break, their number, and these bytes with the first ones behind
-    /// the break. Stops when `each` returns true, and returns whether it did.
+    /// Calls `each` for every word that a line break in a range of the text may split within a
+    /// literal: with the start of its last bytes before the break, their number, and these bytes
+    /// with the first ones behind the break. Stops when `each` returns true, and returns whether it
+    /// did.
     pub(crate) fn any_split(
         &self,
         text: &str,
+        range: &Range<usize>,
         mut each: impl FnMut(usize, usize, &str) -> bool,
     ) -> bool {
         let bytes = text.as_bytes();
-        memchr::memchr2_iter(b'\n', b'\\', bytes).any(|at| {
+        memchr::memchr2_iter(b'\n', b'\\', &bytes[range.clone()]).any(|at| {
+            let at = range.start + at;
             if bytes[at] == b'\\' && bytes.get(at + 1) != Some(&b'n') {
                 return false;
             }

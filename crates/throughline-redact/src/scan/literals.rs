@@ -5,6 +5,8 @@
 //! independently, and several times as fast. The few offsets that remain are compared with the
 //! literals that begin like this.
 
+use std::ops::Range;
+
 /// The number of hashes of the first three bytes of a literal.
 const HASHES: usize = 1 << 16;
 /// The lists of literals are found by the lower bits of the same hash.
@@ -83,11 +85,16 @@ impl LiteralFinder {
         }
     }
 
-    /// Calls `each` with every literal in `text`, in any order, until it returns true. Returns
-    /// whether it did.
-    pub(crate) fn any(&self, text: &[u8], mut each: impl FnMut(LiteralMatch) -> bool) -> bool {
-        self.any_single_byte(text, 0..text.len(), &mut each)
-            || self.any_in(text, 0..text.len(), &mut each)
+    /// Calls `each` with every literal that starts in a range of `text`, in any order, until it
+    /// returns true. Returns whether it did.
+    pub(crate) fn any(
+        &self,
+        text: &[u8],
+        starts: &Range<usize>,
+        mut each: impl FnMut(LiteralMatch) -> bool,
+    ) -> bool {
+        self.any_single_byte(text, starts.clone(), &mut each)
+            || self.any_in(text, starts.clone(), &mut each)
     }
 
     /// Calls `each` with every literal in `text` in the order of their ends. Of those that end at
@@ -115,7 +122,7 @@ impl LiteralFinder {
     fn any_single_byte(
         &self,
         text: &[u8],
-        starts: std::ops::Range<usize>,
+        starts: Range<usize>,
         each: &mut impl FnMut(LiteralMatch) -> bool,
     ) -> bool {
         self.single_bytes.iter().any(|&(byte, literal)| {
@@ -134,7 +141,7 @@ impl LiteralFinder {
     fn any_in(
         &self,
         text: &[u8],
-        starts: std::ops::Range<usize>,
+        starts: Range<usize>,
         each: &mut impl FnMut(LiteralMatch) -> bool,
     ) -> bool {
         // Where four bytes follow, they are read at once.
@@ -235,7 +242,7 @@ mod tests {
             finder.for_each(text.as_bytes(), |literal| found.push(literal));
             prop_assert_eq!(&found, &expected);
             let mut unordered = 0;
-            finder.any(text.as_bytes(), |_| {
+            finder.any(text.as_bytes(), &(0..text.len()), |_| {
                 unordered += 1;
                 false
             });

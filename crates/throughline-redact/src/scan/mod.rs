@@ -9,13 +9,15 @@ pub(crate) mod progress;
 mod spans;
 pub(crate) mod view;
 
+use std::ops::Range;
+
 use self::literals::{LiteralFinder, LiteralMatch};
 use self::progress::ScanProgress;
 use self::view::{DecodedView, Encodings};
 use crate::assignment::{self, names, prefilter};
 use crate::detect::{
     auth_header, bare_format, cookie, encoded, graphql, key_block, kubernetes, private_tag, prose,
-    service_name, table, url,
+    service_name, table, terraform, url,
 };
 use crate::format::split_literals::SplitLiterals;
 use crate::format::{FormatMatcher, rules, seams};
@@ -67,6 +69,7 @@ enum LiteralKind {
     Encoded,
     GraphQl,
     Kubernetes,
+    Terraform,
     /// Colour codes, invisible characters and the like: the text must be decoded first.
     HiddenSequence,
     /// `\u00`: the text must be decoded if the escape stands for a character of a literal.
@@ -116,6 +119,7 @@ impl SecretScanner {
         }
         add(LiteralKind::GraphQl, graphql::LITERALS);
         add(LiteralKind::Kubernetes, kubernetes::LITERALS);
+        add(LiteralKind::Terraform, terraform::LITERALS);
         add(LiteralKind::HiddenSequence, view::HIDDEN_SEQUENCES);
         add(LiteralKind::Escape, &["\\u00"]);
         let split_literals =
@@ -128,14 +132,16 @@ impl SecretScanner {
         }
     }
 
-    /// Returns the secrets of `text` in order, without overlaps, and adds them to `session`.
+    /// Returns the secrets of `text` in order, without overlaps, and adds them to `session`. The
+    /// text outside the ranges `unchecked` is known to hold none by itself.
     pub(crate) fn find_secrets(
         &self,
         text: &str,
+        unchecked: &[Range<usize>],
         key: &[u8; 32],
         session: &mut SessionSecrets,
     ) -> Vec<SourceDetection> {
-        if !session.may_find(text) && !self.may_hold_secret(text) {
+        if !session.may_find(text) && !self.may_hold_secret(text, unchecked) {
             return Vec::new();
         }
         let mut views = vec![DecodedView::innermost(text, Encodings::Escapes)];
@@ -185,22 +191,29 @@ impl SecretScanner {
         detections
     }
 
-    /// Says cheaply whether a text may hold a secret. Most texts do not.
-    fn may_hold_secret(&self, text: &str) -> bool {
-        self.may_hold_secret_undecoded(text)
-            || bare_format::any(text, |_| true)
-            || self.split_literals.any_split(text, |_, head, window| {
-                self.find_split_literal(head, window).is_some()
+    /// Says cheaply whether a text may hold a secret that begins in one of the ranges. Most texts
+    /// do not.
+    fn may_hold_secret(&self, text: &str, ranges: &[Range<usize>]) -> bool {
+        ranges.iter().any(|range| {
+            self.may_hold_secret_undecoded(text, range)
+                || bare_format::any(text, range, |_| true)
+                || self
+                    .split_literals
+                    .any_split(text, range, |_, head, window| {
+                        self.find_split_literal(head, window).is_some()
+                    })
+        }) || ranges
+            .iter()
+            .any(|range| view::has_percent(&text[range.clone()]))
+            && DecodedView::innermost(text, Encodings::EscapesAndPercent).is_some_and(|view| {
+                self.may_hold_secret_undecoded(view.text(), &(0..view.text().len()))
             })
-            || view::has_percent(text)
-                && DecodedView::innermost(text, Encodings::EscapesAndPercent)
-                    .is_some_and(|view| self.may_hold_secret_undecoded(view.text()))
     }
 
-    fn may_hold_secret_undecoded(&self, text: &str) -> bool {
+    fn may_hold_secret_undecoded(&self, text: &str, range: &Range<usize>) -> bool {
         let bytes = text.as_bytes();
         let mut next_at_sign = NextAtSign::default();
-        self.literals.any(bytes, |found| {
+        self.literals.any(bytes, range, |found| {
             let LiteralMatch {
                 literal,
                 start,
@@ -217,6 +230,7 @@ impl SecretScanner {
                 LiteralKind::Escape => hides_literal_char(&bytes[end..]),
                 LiteralKind::Phrase => prose::may_find(text, start, end),
                 LiteralKind::GraphQl => graphql::may_find(bytes, start),
+                LiteralKind::Terraform => terraform::may_find(bytes, end),
                 LiteralKind::KeyBlock
                 | LiteralKind::Encoded
                 | LiteralKind::Kubernetes
@@ -250,11 +264,7 @@ impl SecretScanner {
 
     /// Finds the format literal that a line break behind the first `head` bytes of `window` splits.
     /// Returns the format's index and the literal's range in the window.
-    fn find_split_literal(
-        &self,
-        head: usize,
-        window: &str,
-    ) -> Option<(usize, std::ops::Range<usize>)> {
+    fn find_split_literal(&self, head: usize, window: &str) -> Option<(usize, Range<usize>)> {
         self.first_format(window, |literal| literal.start < head && literal.end > head)
     }
 
@@ -264,7 +274,7 @@ impl SecretScanner {
         &self,
         window: &str,
         is_wanted: impl Fn(&LiteralMatch) -> bool,
-    ) -> Option<(usize, std::ops::Range<usize>)> {
+    ) -> Option<(usize, Range<usize>)> {
         let mut first = None;
         self.literals.for_each(window.as_bytes(), |literal| {
             if let LiteralKind::Format(index) = self.literal_kinds[literal.literal]
@@ -301,8 +311,15 @@ impl SecretScanner {
             }
             match self.literal_kinds[literal] {
                 LiteralKind::Format(index) => {
+                    if progress.is_covered(text.as_bytes(), start) {
+                        return;
+                    }
                     let literal = &text[start..end];
-                    found.extend(self.formats[index].find(index, text, start, literal, progress));
+                    let secret = self.formats[index].find(index, text, start, literal, progress);
+                    if let Some(secret) = secret {
+                        progress.cover(secret.start..secret.end);
+                        found.push(secret);
+                    }
                 }
                 LiteralKind::SecretName => {
                     assignment::find(text, start, end, progress, &mut found);
@@ -326,22 +343,25 @@ impl SecretScanner {
                 LiteralKind::Kubernetes => {
                     kubernetes::find(text, start, end, progress, &mut found);
                 }
+                LiteralKind::Terraform => terraform::find(text, start, end, progress, &mut found),
                 LiteralKind::HiddenSequence | LiteralKind::Escape => {}
             }
         });
-        bare_format::any(text, |secret| {
+        let whole = &(0..text.len());
+        bare_format::any(text, whole, |secret| {
             found.push(secret);
             false
         });
-        self.split_literals.any_split(text, |from, head, window| {
-            progress.count_work(window.len());
-            if let Some((index, literal)) = self.find_split_literal(head, window) {
-                let at = from + literal.start;
-                let literal = &window[literal];
-                found.extend(self.formats[index].find(index, text, at, literal, progress));
-            }
-            false
-        });
+        self.split_literals
+            .any_split(text, whole, |from, head, window| {
+                progress.count_work(window.len());
+                if let Some((index, literal)) = self.find_split_literal(head, window) {
+                    let at = from + literal.start;
+                    let literal = &window[literal];
+                    found.extend(self.formats[index].find(index, text, at, literal, progress));
+                }
+                false
+            });
         (found, progress.work)
     }
 }

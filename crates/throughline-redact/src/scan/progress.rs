@@ -6,10 +6,16 @@
 //! the end of a run is still found, because the last attempt starts with at most as much junk
 //! before it as the secret itself is long.
 
+use std::ops::Range;
+
+use crate::assignment::names::NameStrength;
 use crate::format::seams;
 
 /// Shorter runs are cheap to read again.
 const RUN_BYTES_MIN: usize = 64;
+
+/// Within a secret this long, no other format is searched for.
+const COVERED_BYTES_MIN: usize = 4 << 10;
 
 /// How far each detector has come in the text, and what was measured on the way.
 #[derive(Debug)]
@@ -17,6 +23,8 @@ pub(crate) struct ScanProgress {
     /// By index of the format rule: literals before this offset are skipped.
     formats: Vec<usize>,
     pub(crate) word: ResumeOffset,
+    /// The last name that was classified, and the result. No name is empty.
+    pub(crate) last_name: (Range<usize>, Option<NameStrength>),
     /// Names of `{name, value}` pairs for which no value was found.
     pub(crate) failed_pairs: usize,
     pub(crate) vendor: ResumeOffset,
@@ -27,7 +35,10 @@ pub(crate) struct ScanProgress {
     pub(crate) table: ResumeOffset,
     pub(crate) graphql: ResumeOffset,
     pub(crate) kubernetes: ResumeOffset,
+    pub(crate) terraform: ResumeOffset,
     pub(crate) encoded: ResumeOffset,
+    /// The end of the last long secret of a format.
+    covered: usize,
     token_run: ByteRun,
     field_run: ByteRun,
     line_run: ByteRun,
@@ -97,6 +108,7 @@ impl ScanProgress {
         Self {
             formats: vec![0; formats],
             word: ResumeOffset::default(),
+            last_name: (0..0, None),
             failed_pairs: 0,
             vendor: ResumeOffset::default(),
             url: ResumeOffset::default(),
@@ -106,7 +118,9 @@ impl ScanProgress {
             table: ResumeOffset::default(),
             graphql: ResumeOffset::default(),
             kubernetes: ResumeOffset::default(),
+            terraform: ResumeOffset::default(),
             encoded: ResumeOffset::default(),
+            covered: 0,
             token_run: ByteRun::default(),
             field_run: ByteRun::default(),
             line_run: ByteRun::default(),
@@ -134,6 +148,19 @@ impl ScanProgress {
 
     pub(crate) fn count_work(&mut self, bytes: usize) {
         self.work += bytes as u64;
+    }
+
+    /// Records a secret of a format.
+    pub(crate) fn cover(&mut self, secret: Range<usize>) {
+        if secret.len() >= COVERED_BYTES_MIN {
+            self.covered = self.covered.max(secret.end);
+        }
+    }
+
+    /// True when the whole run of token characters at `at` belongs to a long secret that was found
+    /// before. Other formats in it would be replaced with it anyway.
+    pub(crate) fn is_covered(&mut self, bytes: &[u8], at: usize) -> bool {
+        at < self.covered && self.token_end(bytes, at) <= self.covered
     }
 
     pub(crate) fn skips_format(&self, rule: usize, at: usize) -> bool {

@@ -138,14 +138,18 @@ const fn byte_table(bytes: &[u8]) -> [bool; 256] {
 fn decode_sequence(source: &str, at: usize) -> Option<(usize, Option<char>)> {
     let rest = &source.as_bytes()[at..];
     match rest[0] {
-        0x1b => return control_sequence_len(rest).map(|len| (len, None)),
-        b'&' => return decode_entity(rest).map(|(len, c)| (len, Some(c))),
-        b'%' => return decode_percent(rest).map(|c| (3, Some(c))),
-        b'\\' => {}
-        _ => return invisible_len(source, at).map(|len| (len, None)),
+        0x1b => control_sequence_len(rest).map(|len| (len, None)),
+        b'&' => decode_entity(rest).map(|(len, c)| (len, Some(c))),
+        b'%' => decode_percent(rest).map(|c| (3, Some(c))),
+        b'\\' => decode_escape(source, at).map(|(len, c)| (len, Some(c))),
+        _ => invisible_len(source, at).map(|len| (len, None)),
     }
-    let simple = |c: char| Some((2, Some(c)));
-    match *rest.get(1)? {
+}
+
+/// Returns the length of the escape at `at`, which is a backslash, and the character it stands for.
+pub(crate) fn decode_escape(source: &str, at: usize) -> Option<(usize, char)> {
+    let simple = |c: char| Some((2, c));
+    match *source.as_bytes().get(at + 1)? {
         b'n' => simple('\n'),
         b'r' => simple('\r'),
         b't' => simple('\t'),
@@ -155,9 +159,7 @@ fn decode_sequence(source: &str, at: usize) -> Option<(usize, Option<char>)> {
         b'u' => decode_unicode_escape(source, at),
         b'x' => {
             let code = u32::from_str_radix(source.get(at + 2..at + 4)?, 16).ok()?;
-            char::from_u32(code)
-                .filter(char::is_ascii)
-                .map(|c| (4, Some(c)))
+            char::from_u32(code).filter(char::is_ascii).map(|c| (4, c))
         }
         _ => None,
     }
@@ -234,7 +236,7 @@ pub(crate) const HIDDEN_SEQUENCES: &[&str] = &[
     "\u{2063}", "\u{2064}", "\u{2066}", "\u{2067}", "\u{2068}", "\u{2069}", "\u{feff}",
 ];
 
-fn decode_unicode_escape(source: &str, at: usize) -> Option<(usize, Option<char>)> {
+fn decode_unicode_escape(source: &str, at: usize) -> Option<(usize, char)> {
     let unit = |at: usize| {
         let digits = source.get(at + 2..at + 6)?;
         let is_hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
@@ -246,11 +248,11 @@ fn decode_unicode_escape(source: &str, at: usize) -> Option<(usize, Option<char>
     };
     let high = unit(at)?;
     if let Some(c) = char::from_u32(high) {
-        return Some((6, Some(c)));
+        return Some((6, c));
     }
     let low = unit(at + 6).filter(|low| (0xdc00..0xe000).contains(low))?;
     let code = 0x10000 + ((high & 0x3ff) << 10) + (low & 0x3ff);
-    char::from_u32(code).map(|c| (12, Some(c)))
+    char::from_u32(code).map(|c| (12, c))
 }
 
 /// Returns the length of a terminal control sequence: a colour, a cursor movement, a hyperlink.

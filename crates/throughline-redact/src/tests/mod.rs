@@ -443,6 +443,18 @@ fn pairs_of_an_id_and_its_secret() {
 }
 
 #[test]
+fn blocks_of_yaml() {
+    for sign in ["|", "|-", ">-", ">+"] {
+        for name in ["password", "apiKey"] {
+            let secret = template::expand("Tr{w24}");
+            let text = format!("{name}: {sign}\n  {secret}\nother: x\n");
+            let clean = redactor().clean(&text).into_owned();
+            assert!(!clean.as_str().contains(&secret), "{}", clean.as_str());
+        }
+    }
+}
+
+#[test]
 fn manifests_and_property_lists() {
     check(
         "kind: Secret\nstringData:\n  user: admin\n  db: Qz{w8}!\n",

@@ -68,6 +68,7 @@ pub(crate) const SLOW_PATTERNS: &[(&str, &str)] = &[
     ("base64 lines", "UEFTU1dPUkQ\n"),
     ("manifests", "kind: Secret\n"),
     ("manifest fields", "stringData:\n  a: b\n"),
+    ("resources", "random_password \"result\" "),
     ("variables", "$a variables "),
     ("dashes and bars", "-|"),
     ("expect", "expect \"password\" "),

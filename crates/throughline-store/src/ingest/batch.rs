@@ -118,9 +118,10 @@ impl Batch {
         cleaned: CleanEntries,
         origin: BatchOrigin<'_>,
     ) -> Self {
-        let piece = origin
-            .log
-            .and_then(|log| LogPiece::new(log.offset, log.size, &sanitizer.clean_log(&log.text)));
+        let piece = origin.log.and_then(|log| {
+            let text = sanitizer.clean_log(&log.text, &cleaned.records);
+            LogPiece::new(log.offset, log.size, &text)
+        });
         let clean = |text: &str| sanitizer.clean_text(text);
         let skipped = origin.issues.skipped.into_iter();
         let unknown = origin.issues.unknown.into_iter();

@@ -10,9 +10,10 @@ use super::writer::WriterState;
 use super::{detached, secrets, sources};
 use crate::error::Result;
 use crate::index::digest_rows;
+use crate::lifecycle::retention;
 use crate::lifecycle::tombstones::{BlockedContent, blocked_by_tombstones};
 use crate::records::sessions::{self, SessionRef};
-use crate::records::{self, BatchBlocks, Insertion, RecordSource, usage};
+use crate::records::{self, BatchBlocks, Insertion, RecordCounts, RecordSource, usage};
 use crate::texts::logs;
 
 /// Writes a batch, unless the source's cursor has moved since the batch was read.
@@ -45,7 +46,8 @@ pub(super) fn write_batch(
         blocked: &blocked,
         source,
         sessions: BTreeMap::new(),
-        grown: HashSet::new(),
+        grown: BTreeMap::new(),
+        recounted: HashSet::new(),
         report: BatchReport::default(),
         has_reattached: false,
     };
@@ -54,10 +56,7 @@ pub(super) fn write_batch(
     write.write_usage(writer)?;
     write.write_log(writer, generation)?;
     write.finish_reread(writer, generation)?;
-    for session in write.grown_sessions() {
-        records::recount_session(tx, session.id)?;
-        sessions::clear_capture_time(tx, session.id)?;
-    }
+    write.update_counts()?;
     sources::advance_cursor(tx, source, &batch.cursor)?;
     blocked.finish(tx, source)?;
     Ok(write.report)
@@ -72,8 +71,10 @@ struct BatchWrite<'b> {
     source: i64,
     /// The sessions of the batch that were written or found.
     sessions: BTreeMap<&'b str, SessionRef>,
-    /// The sessions that got new records.
-    grown: HashSet<i64>,
+    /// The sessions that got new records, and how many.
+    grown: BTreeMap<i64, RecordCounts>,
+    /// The sessions of which all records must be counted, because some were moved or deleted.
+    recounted: HashSet<i64>,
     report: BatchReport,
     /// A record came back that the source had lost.
     has_reattached: bool,
@@ -112,7 +113,8 @@ impl<'b> BatchWrite<'b> {
             [&session.id, &self.source, &sources::HOOK_PAYLOADS];
         for stored in records::rows_where_lossy(self.tx, condition, &values)? {
             records::delete_record(self.tx, writer, &stored)?;
-            self.grown.insert(session.id);
+            self.grown.entry(session.id).or_default();
+            self.recounted.insert(session.id);
         }
         Ok(())
     }
@@ -155,23 +157,25 @@ impl<'b> BatchWrite<'b> {
             match records::insert(self.tx, writer, target, record, &mut blocks)? {
                 Insertion::New => {
                     self.report.records += 1;
-                    self.grown.insert(session.id);
+                    self.grown.entry(session.id).or_default().add(record.kind);
                     continue;
                 }
                 Insertion::Reattached => self.has_reattached = true,
                 Insertion::AlreadyStored | Insertion::Evicted => {}
             }
+            self.recounted.insert(session.id);
             unwritten.push(record);
         }
         blocks.blank_unwritten(self.tx, &unwritten)?;
         for session in writer.evicted.write_returned(self.tx)? {
             digest_rows::remove(self.tx, writer, session)?;
+            self.recounted.insert(session);
         }
         Ok(())
     }
 
     fn write_usage(&mut self, writer: &mut WriterState) -> Result<()> {
-        let mut changed = self.grown.clone();
+        let mut changed: HashSet<i64> = self.grown.keys().copied().collect();
         for entry in &self.batch.cleaned.usage {
             if self.is_blocked(&entry.session) {
                 continue;
@@ -237,8 +241,21 @@ impl<'b> BatchWrite<'b> {
         Ok(())
     }
 
-    fn grown_sessions(&self) -> impl Iterator<Item = &SessionRef> {
-        let sessions = self.sessions.values();
-        sessions.filter(|session| self.grown.contains(&session.id))
+    /// Updates the counts of the sessions that got new records. Counting all records of a session
+    /// for every batch would make a long session quadratic.
+    fn update_counts(&self) -> Result<()> {
+        let tx = self.tx;
+        for (&session, counts) in &self.grown {
+            let is_plain = !self.batch.phase.is_reread()
+                && !self.recounted.contains(&session)
+                && !retention::has_evictions(tx, session)?;
+            if is_plain {
+                records::add_to_counts(tx, session, counts)?;
+            } else {
+                records::recount_session(tx, session)?;
+            }
+            sessions::clear_capture_time(tx, session)?;
+        }
+        Ok(())
     }
 }

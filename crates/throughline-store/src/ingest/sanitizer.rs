@@ -12,7 +12,9 @@ use memory::{Record, RecordId, RecordKind, SessionId, SessionPatch, Trust, Usage
 use crate::index::terms::IndexDocument;
 use crate::texts::blocks::BLOCK_BYTES;
 use crate::texts::compression;
-use redact::{CleanString, Fingerprint, Redactor, Secret, SessionSecrets, personal_data};
+use redact::{
+    CheckedTexts, CleanString, Fingerprint, Redactor, Secret, SessionSecrets, personal_data,
+};
 
 /// Longer texts are compressed alone and stored once, however often they occur.
 const INLINE_BYTES_MAX: usize = 8 << 10;
@@ -350,8 +352,9 @@ impl<'a> Sanitizer<'a> {
         }
     }
 
-    /// Redacts a piece of a log line by line, with the secrets that its sessions have shown.
-    pub(crate) fn clean_log(&mut self, text: &str) -> CleanString {
+    /// Redacts a piece of a log line by line, with the secrets that its sessions have shown. The
+    /// texts of `records`, which were read from it, are not searched a second time.
+    pub(crate) fn clean_log(&mut self, text: &str, records: &[CleanRecord]) -> CleanString {
         let mut sessions: Vec<_> = self
             .secrets_by_session
             .iter_mut()
@@ -361,7 +364,8 @@ impl<'a> Sanitizer<'a> {
         let mut known: Vec<_> = sessions.into_iter().map(|(_, seen)| seen).collect();
         let mut unknown = SessionSecrets::default();
         let first = known.pop().unwrap_or(&mut unknown);
-        self.redactor.clean_lines(text, first, &mut known)
+        let texts = CheckedTexts::new(records.iter().map(|record| &record.content));
+        self.redactor.clean_lines(text, &texts, first, &mut known)
     }
 
     fn clean_session(

@@ -107,7 +107,7 @@ pub(super) fn clean_digest(sanitizer: &Sanitizer<'_>, line: DigestLine) -> Impor
 }
 
 pub(super) fn clean_log(sanitizer: &mut Sanitizer<'_>, line: &LogLine) -> Option<ImportedLogPiece> {
-    let text = sanitizer.clean_log(&line.text);
+    let text = sanitizer.clean_log(&line.text, &[]);
     Some(ImportedLogPiece {
         flavor: Flavor::from_name(&line.flavor)?,
         path: sanitizer.clean_text(&line.path),

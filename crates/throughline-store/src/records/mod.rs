@@ -38,13 +38,14 @@ use crate::texts::reader::TextReader;
 pub(crate) use self::indexing::{index_row, reindex_records, reindex_session, unindex_row};
 pub(crate) use self::insert::{BatchBlocks, Insertion, RecordSource, insert};
 pub(crate) use self::rows::{
-    RecordRow, delete_record, delete_records, is_stored, mark_detached, promote_copy,
-    recount_session, replace_record_text, rows_where, rows_where_lossy,
+    RecordCounts, RecordRow, add_to_counts, delete_record, delete_records, is_stored,
+    mark_detached, promote_copy, recount_session, replace_record_text, rows_where,
+    rows_where_lossy,
 };
 
 /// The version of the redaction rules. It is stored with every record, so that records which older
 /// rules have redacted can be found; raise it when the rules change.
-pub(crate) const REDACTION_VERSION: i64 = 2;
+pub(crate) const REDACTION_VERSION: i64 = 3;
 
 /// A shorter prefix of an id matches too many records.
 const PREFIX_DIGITS_MIN: usize = 4;

@@ -287,3 +287,38 @@ pub(crate) fn recount_session(tx: &Transaction<'_>, session: i64) -> Result<()> 
     ])?;
     Ok(())
 }
+
+/// New records of a session, as its row counts them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RecordCounts {
+    records: i64,
+    prompts: i64,
+    tool_calls: i64,
+    errors: i64,
+}
+
+impl RecordCounts {
+    pub(crate) fn add(&mut self, kind: RecordKind) {
+        self.records += 1;
+        self.prompts += i64::from(kind == RecordKind::Prompt);
+        self.tool_calls += i64::from(kind == RecordKind::ToolUse);
+        self.errors += i64::from(kind == RecordKind::Error);
+    }
+}
+
+/// Adds new records to the counts of a session.
+pub(crate) fn add_to_counts(
+    tx: &Transaction<'_>,
+    session: i64,
+    added: &RecordCounts,
+) -> Result<()> {
+    tx.prepare_cached(
+        "UPDATE sessions SET records = records + ?2, prompts = prompts + ?3,
+            tool_calls = tool_calls + ?4, errors = errors + ?5, revision = revision + 1
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        session, added.records, added.prompts, added.tool_calls, added.errors
+    ])?;
+    Ok(())
+}

@@ -20,7 +20,7 @@ use crate::records::sessions::SessionRef;
 use crate::salvage::verify::DamagedTexts;
 use crate::texts::reader::TextReader;
 use crate::texts::{blocks, bodies, compression};
-use redact::CleanString;
+use redact::{CheckedTexts, CleanString};
 
 /// How many earlier generations of a log are kept; of more, the smallest are deleted.
 const EARLIER_GENERATIONS_MAX: usize = 8;
@@ -272,9 +272,10 @@ pub(crate) fn scrub(
         if !values.matches(&text) {
             continue;
         }
-        let clean = values
-            .redactor
-            .clean_lines(&text, &mut values.seen, &mut []);
+        let clean =
+            values
+                .redactor
+                .clean_lines(&text, &CheckedTexts::default(), &mut values.seen, &mut []);
         let Some(body) = compress_text(clean.as_str()) else {
             continue;
         };

@@ -57,6 +57,11 @@ pub(super) const RULES: &[FormatRule] = &[
         &["sess-id"]).whole_word(),
     rule("google-api-key", &["AIza"], r"AIza[A-Za-z0-9_-]{35}", &["AIza{b34}x"],
         &["AIzaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]),
+    rule("google-api-key", &["AQ.Ab"], r"AQ\.Ab[A-Za-z0-9_-]{30,}", &["AQ.Ab8{b50}"],
+        &["AQ.About-the-question-of-keys-and-their-use"]),
+    rule("kaggle-token", &["KGAT_"], r"KGAT_[a-f0-9]{32}", &["KGAT_{h32}"], &["KGAT_"]),
+    rule("context7-key", &["ctx7sk-"], r"ctx7sk-[a-f0-9-]{36}",
+        &["ctx7sk-{h8}-{h4}-{h4}-{h4}-{h12}"], &["ctx7sk-"]),
     rule("braintrust-key", &["bt-st-"], r"bt-st-[A-Za-z0-9]{40,}", &["bt-st-{w48}"], &["bt-st-"]),
     rule("sourcegraph-token", &["sgp_", "slk_", "sgd_"], concat!(
             r"(?:sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}|sl[kd]_[a-f0-9]{64}|sgd_[a-f0-9]{",

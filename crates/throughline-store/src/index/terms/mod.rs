@@ -6,6 +6,7 @@
 //! terms always agree. [`stem`] stems English; [`stop`] lists stop words.
 
 pub mod stem;
+mod stem_cache;
 mod stop;
 
 use std::borrow::Cow;
@@ -293,15 +294,23 @@ impl TermCollector {
     }
 
     fn add(&mut self, word: &IndexWord<'_>) {
-        if self.seen.insert(hash_word(&word.folded)) && is_indexed(&word.folded) {
-            self.push(None, &stem::stem(&word.folded));
+        let hash = hash_word(&word.folded);
+        if self.seen.insert(hash) {
+            stem_cache::with_stem(&word.folded, hash, |stem, stem_hash| {
+                if self.seen.insert(stem_hash ^ TERM_SALT) {
+                    self.append(None, stem);
+                }
+            });
         }
     }
 
     fn push(&mut self, prefix: Option<char>, term: &str) {
-        if prefix.is_none() && !self.seen.insert(hash_word(term) ^ TERM_SALT) {
-            return;
+        if prefix.is_some() || self.seen.insert(hash_word(term) ^ TERM_SALT) {
+            self.append(prefix, term);
         }
+    }
+
+    fn append(&mut self, prefix: Option<char>, term: &str) {
         if !self.out.is_empty() {
             self.out.push(' ');
         }

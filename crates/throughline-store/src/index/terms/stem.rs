@@ -4,10 +4,21 @@ use std::borrow::Cow;
 
 /// Returns the stem of a folded word. A word with other than English letters stays as it is.
 pub fn stem(word: &str) -> Cow<'_, str> {
-    if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return Cow::Borrowed(word);
+    let mut buffer = Vec::new();
+    match stem_into(word, &mut buffer) {
+        stemmed if stemmed != word => Cow::Owned(stemmed.to_owned()),
+        _ => Cow::Borrowed(word),
     }
-    let mut stem = Stem(word.as_bytes().to_vec());
+}
+
+/// [`stem`] for many words: the buffer is used again instead of allocating one for each.
+pub(super) fn stem_into<'s>(word: &'s str, buffer: &'s mut Vec<u8>) -> &'s str {
+    if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return word;
+    }
+    buffer.clear();
+    buffer.extend_from_slice(word.as_bytes());
+    let mut stem = Stem(buffer);
     stem.plural();
     stem.past();
     stem.y_to_i();
@@ -15,10 +26,7 @@ pub fn stem(word: &str) -> Cow<'_, str> {
     stem.rules(SHORT_ENDINGS, 0);
     stem.last_endings();
     stem.tidy();
-    match String::from_utf8(stem.0) {
-        Ok(stemmed) if stemmed != word => Cow::Owned(stemmed),
-        _ => Cow::Borrowed(word),
-    }
+    std::str::from_utf8(buffer).unwrap_or(word)
 }
 
 const LONG_ENDINGS: &[(&str, &str)] = &[
@@ -61,9 +69,9 @@ const LAST_ENDINGS: &[&str] = &[
     "ive", "ize", "ion", "al", "er", "ic", "ou",
 ];
 
-struct Stem(Vec<u8>);
+struct Stem<'b>(&'b mut Vec<u8>);
 
-impl Stem {
+impl Stem<'_> {
     fn plural(&mut self) {
         if self.ends("sses") || self.ends("ies") {
             self.0.truncate(self.0.len() - 2);
@@ -88,9 +96,9 @@ impl Stem {
         self.0.truncate(self.0.len() - ending.len());
         if self.ends("at") || self.ends("bl") || self.ends("iz") {
             self.0.push(b'e');
-        } else if ends_double(&self.0) && !matches!(self.0.last(), Some(b'l' | b's' | b'z')) {
+        } else if ends_double(self.0) && !matches!(self.0.last(), Some(b'l' | b's' | b'z')) {
             self.0.pop();
-        } else if measure(&self.0) == 1 && ends_short(&self.0) {
+        } else if measure(self.0) == 1 && ends_short(self.0) {
             self.0.push(b'e');
         }
     }
@@ -132,7 +140,7 @@ impl Stem {
                 self.0.pop();
             }
         }
-        if self.ends("ll") && measure(&self.0) > 1 {
+        if self.ends("ll") && measure(self.0) > 1 {
             self.0.pop();
         }
     }

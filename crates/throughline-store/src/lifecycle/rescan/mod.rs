@@ -25,7 +25,7 @@ use crate::records::{REDACTION_VERSION, RecordRow};
 use crate::texts::compression::{cell_text, compressed_cell};
 use crate::texts::logs;
 use crate::{Store, records};
-use redact::{CleanString, Redactor, SessionSecrets};
+use redact::{CheckedTexts, CleanString, Redactor, SessionSecrets};
 
 /// Which stored texts are scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -342,7 +342,9 @@ impl<'a> TextScan<'a> {
             let Some(text) = logs::readable_text(self.connection, &location)? else {
                 continue;
             };
-            let clean = self.redactor.clean_lines(&text, self.secrets, &mut []);
+            let clean =
+                self.redactor
+                    .clean_lines(&text, &CheckedTexts::default(), self.secrets, &mut []);
             if clean.as_str() != text {
                 self.found.count_new_marks(&text, clean.as_str());
                 self.found.pieces.push((location, clean));

@@ -162,6 +162,12 @@ impl EvictedRecords {
     }
 }
 
+/// Says whether any record of a session was evicted.
+pub(crate) fn has_evictions(connection: &Connection, session: i64) -> Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM evictions WHERE session = ?1")?;
+    Ok(statement.exists([session])?)
+}
+
 fn id_prefix(id: RecordId) -> IdPrefix {
     let mut first = [0; ID_PREFIX_BYTES];
     first.copy_from_slice(&id.as_bytes()[..ID_PREFIX_BYTES]);

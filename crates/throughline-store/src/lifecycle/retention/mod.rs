@@ -16,8 +16,8 @@ mod measure;
 mod plan;
 
 pub use self::apply::RetentionReport;
-pub(crate) use self::evicted::EvictedRecords;
 pub use self::evicted::EvictionInfo;
+pub(crate) use self::evicted::{EvictedRecords, has_evictions};
 pub use self::measure::DiskUsage;
 pub use self::plan::{
     DeleteAfterStatus, EvictionPass, EvictionPlan, PlannedEviction, RetainedSession,
