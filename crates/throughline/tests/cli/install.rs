@@ -367,6 +367,7 @@ fn what_cannot_be_read_is_named_and_left_alone() {
     assert_eq!(ran.code, Some(2), "{}", ran.shown());
     let why = "$HOME/.claude/settings.json was not changed: line 3: expected a comma";
     assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("line 3").count(), 1, "{}", ran.stderr);
     assert_eq!(read(&env, ".claude/settings.json"), broken);
     assert_eq!(
         read(&env, ".claude.json"),

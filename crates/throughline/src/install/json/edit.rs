@@ -17,7 +17,7 @@ pub(crate) enum JsonPathStep {
 /// Why a text cannot be changed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum JsonEditError {
-    #[error("{0}")]
+    #[error(transparent)]
     Malformed(#[from] JsonSyntaxError),
     #[error("{path} is not {wanted}")]
     WrongType { path: String, wanted: &'static str },
