@@ -54,6 +54,10 @@ fn score(failures: &[LabelledFailure]) -> (f64, Vec<String>) {
 }
 
 #[track_caller]
+#[expect(
+    clippy::print_stdout,
+    reason = "the score and the wrong pairs are the result"
+)]
 fn check(file: &str, causes_min: usize) {
     let failures = failures(file);
     let causes: BTreeSet<&str> = failures.iter().map(|one| one.cause.as_str()).collect();

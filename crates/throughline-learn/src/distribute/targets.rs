@@ -141,12 +141,8 @@ fn smallest_set(
     let cost = |set: &u32| {
         let chosen = || (0..choices.len()).filter(move |at| set & (1 << at) != 0);
         let reads = |flavor: &str| {
-            let mut readings = chosen();
-            let mut count = 0;
-            while let Some(at) = readings.next() {
-                count += usize::from(choices[at].readers.contains(flavor));
-            }
-            count
+            let readings = chosen().filter(|at| choices[*at].readers.contains(flavor));
+            readings.count()
         };
         let missed = wanted.iter().filter(|flavor| reads(flavor) == 0).count();
         let repeated: usize = wanted

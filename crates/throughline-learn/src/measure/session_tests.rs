@@ -89,7 +89,7 @@ fn a_strong_effect_helps_and_its_cost_is_told() {
 #[test]
 fn a_new_model_splits_the_time() {
     let later = with(sessions(200..320, 20), |session| {
-        session.model = "opus-next"
+        session.model = "opus-next";
     });
     let found = measured(&[sessions(0..200, 2), later.clone()].concat());
     assert_eq!(
@@ -101,7 +101,7 @@ fn a_new_model_splits_the_time() {
     assert_eq!(found.also_changed, ["model: opus → opus-next"]);
     // Sessions of both models before and after are compared within each model.
     let early = with(sessions(150..200, 20), |session| {
-        session.model = "opus-next"
+        session.model = "opus-next";
     });
     let mixed = [sessions(0..150, 2), early, sessions(200..220, 2), later].concat();
     let found = measured(&mixed);
@@ -128,7 +128,7 @@ fn a_fall_that_happens_everywhere_is_no_effect() {
     assert!(found.control.unwrap().contradicts);
     // Another agent of the same repository, which does not read the pattern, is a control too.
     let unchanged = with(sessions(0..320, 2), |session| {
-        session.flavor = Flavor::Codex
+        session.flavor = Flavor::Codex;
     });
     let found = measured(&[here, unchanged].concat());
     assert_eq!(found.effect.state, EffectState::Helps);

@@ -134,7 +134,7 @@ fn simulate(seed: u64, factor: f64, drift: DriftModel, baseline: Baseline) -> Si
         let drifts: Vec<f64> = looks()
             .map(|looked| {
                 let seen = |signal: &Vec<bool>| signal[..HISTORY + RUN_IN + looked].to_vec();
-                let before = sample_of(&vec![false; HISTORY]);
+                let before = sample_of(&[false; HISTORY]);
                 let after = sample_of(&vec![false; looked]);
                 drift_between(
                     before,
