@@ -10,7 +10,7 @@ use crate::search::RankedHit;
 
 /// Lengths in characters at which texts are cut.
 const FACT_CHARS_MAX: usize = 400;
-const QUESTION_CHARS_MAX: usize = 120;
+const QUESTION_CHARS_MAX: usize = 240;
 const TITLE_CHARS_MAX: usize = 60;
 
 /// Renders a fact. What the user stated stands in our own line as guidance; the words of agents and
