@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use memory::{MemoryItem, RecordId};
 use recall::{
-    ItemDecision, PromptHits, PromptRequest, RecallAnswer, RecallConfig, RecallEnv, RejectReason,
-    find_prompt_hits,
+    ContextPack, ItemDecision, PromptHits, PromptRequest, RankedHit, RecallAnswer, RecallConfig,
+    RecallEnv, RejectReason, find_prompt_hits,
 };
 use store::Store;
 
@@ -26,7 +26,8 @@ pub(crate) struct PromptReaction {
     pub(crate) confidence: f64,
     /// The features from which the confidence was computed.
     pub(crate) gate: recall::GateFeatures,
-    /// Corpus ids of the records that are injected, or that would be if the gate were open.
+    /// Corpus ids of the records that are injected, or that would be if the gate were open, and of
+    /// the questions that are shown with their answers.
     pub(crate) shown: Vec<String>,
 }
 
@@ -36,7 +37,8 @@ pub(crate) struct LogPromptReaction {
     pub(crate) injects: bool,
     pub(crate) confidence: f64,
     pub(crate) gate: recall::GateFeatures,
-    /// The records that are injected, or that would be if the gate were open.
+    /// The records that are injected, or that would be if the gate were open, and the questions
+    /// that are shown with their answers.
     pub(crate) shown: Vec<RecordId>,
     /// The records that are not, and why.
     pub(crate) rejected: Vec<(RecordId, RejectReason)>,
@@ -125,5 +127,23 @@ fn recall_once(
             ItemDecision::Rejected(reason) => reaction.rejected.push((id, reason)),
         }
     }
+    if let (RecallAnswer::Inject(pack), Some(found)) = (&recalled.answer, known) {
+        reaction.shown.extend(shown_questions(pack, found));
+    }
     Ok(reaction)
+}
+
+/// Returns the questions that a pack shows whole with their answers.
+fn shown_questions(pack: &ContextPack, found: &PromptHits) -> Vec<RecordId> {
+    let head_of = |id: RecordId| {
+        let mut items = pack.items.iter();
+        let item = items.find(|item| item.item == MemoryItem::Record(id));
+        item.map_or("", |item| item.head.as_str())
+    };
+    let asked = |hit: &RankedHit| {
+        let asked = hit.asked.as_ref()?;
+        let is_shown = head_of(hit.hit.id).contains(asked.text.trim());
+        is_shown.then_some(asked.id)
+    };
+    found.hits.iter().filter_map(asked).collect()
 }

@@ -10,7 +10,7 @@ use crate::search::RankedHit;
 
 /// Lengths in characters at which texts are cut.
 const FACT_CHARS_MAX: usize = 400;
-const QUESTION_CHARS_MAX: usize = 120;
+const QUESTION_CHARS_MAX: usize = 240;
 const TITLE_CHARS_MAX: usize = 60;
 
 /// Renders a fact. What the user stated stands in our own line as guidance; the words of agents and
@@ -40,25 +40,32 @@ pub(super) fn fact_pack_item(
         quoted,
         tokens: Tokens::default(),
         score,
+        session: None,
     })
 }
 
-/// Renders a record, of which `text` may be shown.
+/// Renders a record, of which `text` may be shown. `is_further` says that the pack shows another
+/// record of the same session above it, with the name of the session.
 pub(super) fn record_pack_item(
     store: &Store,
     ranked: &RankedHit,
     text: String,
     score: f64,
+    is_further: bool,
     env: &RecallEnv<'_>,
 ) -> store::Result<PackItem> {
     let hit = &ranked.hit;
     let who = labels::speaker_label(ranked.trust);
     let what = labels::kind_label(hit.kind);
-    let session = labels::session_label(&hit.session);
-    let title = hit.title.as_deref().map_or(String::new(), |title| {
-        let title: String = title.chars().take(TITLE_CHARS_MAX).collect();
-        format!(" \"{title}\"")
-    });
+    let session = if is_further {
+        "the same session".to_owned()
+    } else {
+        let title = hit.title.as_deref().map_or(String::new(), |title| {
+            let title: String = title.chars().take(TITLE_CHARS_MAX).collect();
+            format!(" \"{title}\"")
+        });
+        format!("{}{title}", labels::session_label(&hit.session))
+    };
     let path = hit.path.as_deref();
     let of_path = path.map_or(String::new(), |path| format!(" of {path}"));
     let when = labels::format_date(hit.at, env.now);
@@ -70,12 +77,11 @@ pub(super) fn record_pack_item(
     });
     Ok(PackItem {
         item: MemoryItem::Record(hit.id),
-        head: format!(
-            "Evidence: {what}{question}{of_path} [{who}, {session}{title}, {when}{note}]:"
-        ),
+        head: format!("Evidence: {what}{question}{of_path} [{who}, {session}, {when}{note}]:"),
         quoted: text,
         tokens: Tokens::default(),
         score,
+        session: Some(hit.session.clone()),
     })
 }
 

@@ -1,12 +1,16 @@
 //! The context pack: the text that a model gets with a prompt, within its budget, fenced as data.
 
-use memory::{MemoryItem, Tokens, fence, tokens};
+use memory::{MemoryItem, SessionId, Tokens, fence, tokens};
 use serde::Serialize;
+
+/// Records of one session that are shown together as a snippet.
+pub(crate) const SNIPPET_RECORDS_MAX: usize = 3;
 
 /// How much may be injected. All limits hold at once, and the fence counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     pub facts: usize,
+    /// A snippet is what is shown of one session: up to three of its records.
     pub snippets: usize,
     pub tokens: Tokens,
     /// Agents cut off longer texts, however few tokens these have.
@@ -44,6 +48,9 @@ pub struct PackItem {
     pub quoted: String,
     pub tokens: Tokens,
     pub score: f64,
+    /// The session that a record belongs to. Records of one session are one snippet.
+    #[serde(skip)]
+    pub session: Option<SessionId>,
 }
 
 /// The first paragraph of every pack.
@@ -53,6 +60,16 @@ const PACK_HEADER: &str = "Memory of earlier sessions that may bear on this prom
 
 /// The lengths in characters at which a quoted text is tried, until it fits.
 const QUOTED_CHARS: &[usize] = &[2_400, 600, 300, 120];
+
+/// The room that a pack has for a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordRoom {
+    /// The record may begin a snippet.
+    NewSnippet,
+    /// The record may be added to the snippet of its session.
+    KnownSnippet,
+    Full,
+}
 
 /// The limit that an item would exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,34 +95,49 @@ impl ContextPackBuilder {
         }
     }
 
-    /// Returns whether no more records may be added.
-    pub(crate) fn is_full_of_records(&self) -> bool {
-        let is_fact = |packed: &&PackItem| matches!(packed.item, MemoryItem::Fact(_));
-        let facts = self.items.iter().filter(is_fact).count();
-        self.items.len() - facts >= self.budget.snippets
+    /// Returns whether a record of a session may be added, and where.
+    pub(crate) fn room_for(&self, session: Option<&SessionId>) -> RecordRoom {
+        let records = self.items.iter().filter(|packed| !packed.is_fact());
+        let of_session = records
+            .clone()
+            .filter(|packed| session.is_some() && packed.session.as_ref() == session)
+            .count();
+        if of_session >= SNIPPET_RECORDS_MAX {
+            RecordRoom::Full
+        } else if of_session > 0 {
+            RecordRoom::KnownSnippet
+        } else if count_snippets(records) < self.budget.snippets {
+            RecordRoom::NewSnippet
+        } else {
+            RecordRoom::Full
+        }
     }
 
-    /// Adds an item if it fits, with its quoted text cut as far as needed.
+    /// Adds an item if it fits, with its quoted text cut as far as needed. A record is placed after
+    /// the others of its session.
     pub(crate) fn add(&mut self, mut item: PackItem) -> Result<(), PackLimit> {
-        let is_fact = |packed: &PackItem| matches!(packed.item, MemoryItem::Fact(_));
-        let facts = self.items.iter().filter(|packed| is_fact(packed)).count();
-        let (held, max) = if is_fact(&item) {
-            (facts, self.budget.facts)
+        let is_full = if item.is_fact() {
+            let facts = self.items.iter().filter(|packed| packed.is_fact());
+            facts.count() >= self.budget.facts
         } else {
-            (self.items.len() - facts, self.budget.snippets)
+            self.room_for(item.session.as_ref()) == RecordRoom::Full
         };
-        if held >= max {
+        if is_full {
             return Err(PackLimit::Count);
         }
+        let mut held = self.items.iter();
+        let place = held
+            .rposition(|packed| packed.is_same_snippet(&item))
+            .map_or(self.items.len(), |last| last + 1);
         let whole = item.quoted.clone();
         for chars in QUOTED_CHARS {
             item.quoted = truncate_chars(&whole, *chars);
-            item.tokens = tokens::estimate(&render_item(&item, 1, &self.fence_word));
-            self.items.push(item.clone());
+            item.tokens = tokens::estimate(&render_item(&item, Some(1), &self.fence_word));
+            self.items.insert(place, item.clone());
             if self.fits() {
                 return Ok(());
             }
-            self.items.pop();
+            self.items.remove(place);
         }
         Err(PackLimit::Budget)
     }
@@ -131,24 +163,46 @@ impl ContextPackBuilder {
 
     fn text(&self) -> String {
         let mut body = PACK_HEADER.to_owned();
-        for (at, item) in self.items.iter().enumerate() {
-            body.push('\n');
-            body += &render_item(item, at + 1, &self.fence_word);
+        let snippets = self.items.chunk_by(PackItem::is_same_snippet);
+        for (at, items) in snippets.enumerate() {
+            for (place, item) in items.iter().enumerate() {
+                let number = (place == 0).then_some(at + 1);
+                body.push('\n');
+                body += &render_item(item, number, &self.fence_word);
+            }
         }
         fence::enclose_with_id(&self.fence_word, &body)
     }
 }
 
-/// Returns the lines of an item. The head contains titles and paths from logs, so it is escaped
-/// like the quoted text.
-fn render_item(item: &PackItem, number: usize, word: &str) -> String {
+impl PackItem {
+    fn is_fact(&self) -> bool {
+        matches!(self.item, MemoryItem::Fact(_))
+    }
+
+    /// Returns whether both are records of one session.
+    fn is_same_snippet(&self, other: &Self) -> bool {
+        self.session.is_some() && self.session == other.session
+    }
+}
+
+fn count_snippets<'a>(records: impl Iterator<Item = &'a PackItem>) -> usize {
+    let records: Vec<_> = records.collect();
+    records.chunk_by(|a, b| a.is_same_snippet(b)).count()
+}
+
+/// Returns the lines of an item; only the first of a snippet has a number. The head contains titles
+/// and paths from logs, so it is escaped like the quoted text.
+fn render_item(item: &PackItem, number: Option<usize>, word: &str) -> String {
     let head = fence::quote_line(&item.head, word);
     let quoted = fence::quote_lines(&item.quoted, word);
-    if quoted.is_empty() {
-        format!("{number}. {head}")
-    } else {
-        format!("{number}. {head}\n{quoted}")
+    let mut text = number.map_or(String::new(), |number| format!("{number}. "));
+    text += &head;
+    if !quoted.is_empty() {
+        text.push('\n');
+        text += &quoted;
     }
+    text
 }
 
 /// Returns at most `chars_max` characters of a text, with an ellipsis if it was cut.
@@ -162,7 +216,7 @@ pub(crate) fn truncate_chars(text: &str, chars_max: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use memory::{FactId, RecordId};
+    use memory::{FactId, Flavor, RecordId};
     use proptest::prelude::*;
 
     use super::*;
@@ -178,7 +232,26 @@ mod tests {
             quoted: quoted.to_owned(),
             tokens: Tokens(0),
             score: 0.0,
+            session: None,
         }
+    }
+
+    #[test]
+    fn records_of_a_session_are_one_snippet() {
+        let mut packing = ContextPackBuilder::new("w0", Budget::default());
+        let of_session = |name: &str, quoted: &str, at: u8| PackItem {
+            session: Some(SessionId::of(Flavor::Claude, name)),
+            ..packed(false, "head", quoted, at)
+        };
+        for (at, name) in "aabacaaddb".chars().enumerate() {
+            let quoted = format!("{name}{at}");
+            let _maybe = packing.add(of_session(&name.to_string(), &quoted, at as u8));
+        }
+        let pack = packing.finish().unwrap();
+        let shown: Vec<_> = pack.items.iter().map(|item| item.quoted.as_str()).collect();
+        assert_eq!(shown, ["a0", "a1", "a3", "b2", "b9", "c4"]);
+        let numbers = |number: usize| pack.text.contains(&format!("\n{number}. head"));
+        assert!(numbers(3) && !numbers(4), "{}", pack.text);
     }
 
     #[test]

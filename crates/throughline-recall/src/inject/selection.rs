@@ -7,7 +7,7 @@ use memory::{Fact, FactKind, MemoryItem};
 use store::Store;
 
 use super::filter::{ConsideredItem, InjectionFilter, ItemDecision, RejectReason, is_duplicate};
-use super::pack::{ContextPackBuilder, PackItem, PackLimit};
+use super::pack::{ContextPackBuilder, PackItem, PackLimit, RecordRoom};
 use super::prompt_hits::PromptHits;
 use super::request::Silence;
 use super::screening::{self, PromptProfile};
@@ -117,22 +117,49 @@ impl<'a> PackSelection<'a> {
                 .then(y.hit.at.cmp(&x.hit.at))
                 .then(x.hit.id.cmp(&y.hit.id))
         });
+        // More records of a session never take the room of another session.
+        let mut further = Vec::new();
         for (decision, score, hit) in rated {
             let item = MemoryItem::Record(hit.hit.id);
             match decision {
-                // Screening reads the whole turn, so nothing is screened that finds no room.
-                Ok(_) if self.pack.is_full_of_records() => {
-                    self.reject(item, &hit.text, score, RejectReason::OverCount);
-                }
-                Ok(score) => match screening::screen_text(self.store, hit, prompt)? {
-                    Ok(text) => {
-                        let shown = text.clone();
-                        let item = items::record_pack_item(self.store, hit, text, score, self.env)?;
-                        self.try_add(item, &shown);
+                Ok(by_use) => match self.pack.room_for(Some(&hit.hit.session)) {
+                    RecordRoom::NewSnippet => self.add_record(hit, by_use, false, prompt)?,
+                    RecordRoom::KnownSnippet => further.push((hit, by_use)),
+                    // Screening reads the whole turn, so nothing is screened that finds no room.
+                    RecordRoom::Full => {
+                        self.reject(item, &hit.text, score, RejectReason::OverCount);
                     }
-                    Err(reason) => self.reject(item, &hit.text, score, reason),
                 },
                 Err(reason) => self.reject(item, &hit.text, score, reason),
+            }
+        }
+        for (hit, score) in further {
+            if self.pack.room_for(Some(&hit.hit.session)) == RecordRoom::KnownSnippet {
+                self.add_record(hit, score, true, prompt)?;
+            } else {
+                let item = MemoryItem::Record(hit.hit.id);
+                self.reject(item, &hit.text, score, RejectReason::OverCount);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_record(
+        &mut self,
+        hit: &RankedHit,
+        score: f64,
+        is_further: bool,
+        prompt: &PromptProfile<'_>,
+    ) -> store::Result<()> {
+        match screening::screen_text(self.store, hit, prompt)? {
+            Ok(text) => {
+                let shown = text.clone();
+                let item =
+                    items::record_pack_item(self.store, hit, text, score, is_further, self.env)?;
+                self.try_add(item, &shown);
+            }
+            Err(reason) => {
+                self.reject(MemoryItem::Record(hit.hit.id), &hit.text, score, reason);
             }
         }
         Ok(())
