@@ -1,7 +1,8 @@
 //! The client of the daemon's sockets: one HTTP request, one response, no async runtime.
 //!
-//! [`send_request`] asks on behalf of a command and waits for the response. A [`HookCall`] is asked
-//! by a hook, which has a deadline: it may stop waiting, do other work, and wait again.
+//! [`send_request`] asks on behalf of a command and waits for the response, and [`run_command`] has
+//! the daemon run the command itself. A [`HookCall`] is asked by a hook, which has a deadline: it
+//! may stop waiting, do other work, and wait again.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use capture::hook::HookHints;
 use thiserror::Error;
 
+use crate::command::{COMMAND_PATH, CommandReply, CommandRequest};
 use crate::daemon::home::{hook_socket_path, socket_path};
 use crate::hook::wire::{self, HookReply};
 
@@ -18,6 +20,9 @@ use crate::hook::wire::{self, HookReply};
 /// commands a few more.
 const RESPONSE_BYTES_MAX: usize = 16 << 20;
 const HEADERS_MAX: usize = 32;
+/// What the daemon sends when it takes up a hook's payload: the interim response that the header
+/// `expect` asks for.
+const ACKNOWLEDGEMENT: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// The size of one read.
 const READ_BYTES: usize = 16 << 10;
 /// The shortest timeout of a socket: zero would mean no timeout.
@@ -74,6 +79,26 @@ pub fn send_request(
     response.ok_or_else(|| io::ErrorKind::TimedOut.into())
 }
 
+/// Has the daemon of a folder run a command. Fails if it has not within `timeout`, or if it
+/// declines; the caller then runs the command itself.
+pub fn run_command(
+    home: &Path,
+    request: &CommandRequest,
+    timeout: Duration,
+) -> Result<CommandReply, ClientError> {
+    let invalid = |error: serde_json::Error| ClientError::InvalidResponse(error.to_string());
+    let body = serde_json::to_vec(request).map_err(invalid)?;
+    let stream = connect(&socket_path(home))?;
+    let head = request_head("POST", COMMAND_PATH, body.len(), &[]);
+    let mut exchange = Exchange::send(stream, &head, &body, timeout)?;
+    let late = || ClientError::NoResponse(io::ErrorKind::TimedOut.into());
+    let response = exchange.receive(timeout)?.ok_or_else(late)?;
+    match response.status {
+        200 => serde_json::from_str(&response.body).map_err(invalid),
+        status => Err(ClientError::BadStatus(status)),
+    }
+}
+
 /// A hook's payload that was sent to the daemon, which may not have responded yet.
 #[derive(Debug)]
 pub struct HookCall {
@@ -93,15 +118,17 @@ impl HookCall {
             Err(error) if error.is_daemon_absent() => connect(&socket_path(home))?,
             connected => connected?,
         };
-        let head = request_head(
-            "POST",
-            wire::HOOK_PATH,
-            payload.len(),
-            &wire::headers_from_hints(hints),
-        );
+        let mut headers = wire::headers_from_hints(hints);
+        headers.push(("expect", "100-continue".to_owned()));
+        let head = request_head("POST", wire::HOOK_PATH, payload.len(), &headers);
         Ok(Self {
             exchange: Exchange::send(stream, &head, payload, timeout)?,
         })
+    }
+
+    /// Says whether the daemon has begun to answer. Its reply follows unless it stops or is stopped.
+    pub fn is_acknowledged(&self) -> bool {
+        self.exchange.response.starts_with(ACKNOWLEDGEMENT)
     }
 
     /// Waits at most `timeout` for the reply. `None` means that it has not come yet; the caller may
@@ -240,6 +267,7 @@ fn request_head(
 }
 
 fn parse_response(bytes: &[u8]) -> Result<HttpResponse, ClientError> {
+    let bytes = bytes.strip_prefix(ACKNOWLEDGEMENT).unwrap_or(bytes);
     let invalid = |why: &dyn std::fmt::Display| ClientError::InvalidResponse(why.to_string());
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut headers);
@@ -302,6 +330,10 @@ mod tests {
         let mut request = [0; READ_BYTES];
         assert!(daemon.read(&mut request).unwrap() > 0);
         assert_eq!(call.receive(TIMEOUT_MIN).unwrap(), None);
+        assert!(!call.is_acknowledged());
+        daemon.write_all(ACKNOWLEDGEMENT).unwrap();
+        assert_eq!(call.receive(TIMEOUT_MIN).unwrap(), None);
+        assert!(call.is_acknowledged());
         daemon.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"ans").unwrap();
         assert_eq!(call.receive(TIMEOUT_MIN).unwrap(), None);
         daemon.write_all(b"wer\":\"{}\"}").unwrap();

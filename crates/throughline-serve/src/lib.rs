@@ -4,7 +4,8 @@
 //! plain values; [`http`], [`mcp`], [`hook`] and the command line translate to and from them.
 //! Requests are answered from a [`ServeContext`]: the store, the settings and the clock.
 //!
-//! [`prompt`] recalls memory for one prompt. [`client`] sends a hook's payload to the daemon.
+//! [`prompt`] recalls memory for one prompt. [`client`] sends a hook's payload or a [`command`] to
+//! the daemon.
 //! [`daemon`] is the background process; [`stages`] is the work that it schedules, and [`models`]
 //! gives that work access to the configured model.
 //!
@@ -22,6 +23,7 @@
 
 pub mod changes;
 pub mod client;
+pub mod command;
 mod config_file;
 mod context;
 pub mod daemon;

@@ -50,6 +50,9 @@ fn main() -> ExitCode {
     if let Some(restore) = ui::guard::parse_command_line(&arguments) {
         return ui::guard::wait_and_restore(&restore);
     }
+    if let Some(exit) = commands::search::by_daemon::run(&arguments) {
+        return exit.into();
+    }
     // Alone in a terminal it is the UI; in a script or a pipe it says what there is.
     if arguments.len() == 1 {
         let is_interactive = environment::is_interactive();

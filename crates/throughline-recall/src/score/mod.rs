@@ -15,6 +15,7 @@ pub(crate) mod model;
 pub(crate) mod passages;
 pub(crate) mod reading;
 pub(crate) mod sessions;
+mod vocabulary;
 
 use std::collections::HashMap;
 
@@ -233,10 +234,24 @@ pub(crate) fn apply_pins_and_usefulness(
 }
 
 pub(crate) fn sort_by_score(records: &mut [ScoredRecord]) {
-    records.sort_by(|a, b| {
+    let compare = |a: &ScoredRecord, b: &ScoredRecord| {
         let by_score = b.score.total_cmp(&a.score);
         by_score.then(b.candidate.row.cmp(&a.candidate.row))
-    });
+    };
+    if records.is_sorted_by(|a, b| compare(a, b).is_le()) {
+        return;
+    }
+    // A record is more than a kilobyte, so each is moved once instead of in every step of the sort.
+    let mut order: Vec<usize> = (0..records.len()).collect();
+    order.sort_by(|a, b| compare(&records[*a], &records[*b]));
+    for at in 0..order.len() {
+        let mut from = order[at];
+        // What was there before has been swapped to where it was needed less.
+        while from < at {
+            from = order[from];
+        }
+        records.swap(at, from);
+    }
 }
 
 /// BM25 of a record's best passage and of its whole text.

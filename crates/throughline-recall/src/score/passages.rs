@@ -3,10 +3,11 @@
 //! A long text is split into passages, so that it does not win by its length. Each word is looked
 //! up once per query, however many texts it occurs in.
 
-use store::terms::{self, WordHashMap};
+use store::terms;
 
-use super::embedding::{DIMS, Embedding, EmbeddingTable, WordPieces, cosine, dot};
-use crate::query::{ParsedQuestion, QuestionTerm, TERMS_MAX};
+use super::embedding::{DIMS, Embedding, EmbeddingTable, dot};
+use super::vocabulary::{QueryTerms, Vocabulary, add_vector};
+use crate::query::{ParsedQuestion, TERMS_MAX};
 use crate::retrieve::TermSet;
 
 /// A passage ends with the first sentence that makes it this long.
@@ -17,49 +18,16 @@ const SENTENCE_BYTES: usize = 100;
 pub(crate) const READ_BYTES_MAX: usize = 12 << 10;
 /// Terms at most this many words apart count as adjacent.
 const ADJACENT_WORDS_MAX: u32 = 3;
-/// Words whose cosine is lower are unrelated. The features have a threshold of their own,
-/// [`SIMILARITY_MIN`](super::features::SIMILARITY_MIN); this one only keeps the lists short.
-const TERM_COSINE_MIN: f32 = 0.25;
-/// A word of more pieces is a name, which its pieces say nothing about.
-const SIMILAR_PIECES_MAX: usize = 2;
-
-/// Words that name a time; sorted.
-const TIME_WORDS: &[&str] = &[
-    "ago", "april", "august", "days", "december", "evening", "february", "friday", "january",
-    "july", "june", "last", "march", "monday", "month", "months", "morning", "next", "november",
-    "october", "recently", "saturday", "september", "since", "sunday", "thursday", "today",
-    "tomorrow", "tuesday", "wednesday", "week", "weekend", "weeks", "year", "years", "yesterday",
-];
-
-/// Words that name a number.
-const NUMBER_WORDS: &[&str] = &[
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen",
-    "hundred", "thousand", "couple", "once", "twice", "daily", "weekly", "monthly",
-];
-
 /// Matches texts with one query.
 #[derive(Debug)]
 pub(crate) struct PassageReader<'q> {
     question: &'q ParsedQuestion,
     embeddings: Option<EmbeddingTable>,
     query_vector: Embedding,
-    /// The unit vector of each term that has one.
-    term_vectors: Vec<Option<Embedding>>,
-    index_by_hash: WordHashMap<usize>,
-    vocabulary: Vec<VocabularyEntry>,
-}
-
-/// The data that the reader keeps for a word.
-#[derive(Debug)]
-struct VocabularyEntry {
-    /// The index of the term that the word is a form of.
-    term: Option<usize>,
-    is_exact: bool,
-    is_time: bool,
-    is_number: bool,
-    pieces: WordPieces,
-    /// Terms that the word is similar to, with their cosines.
-    similar_terms: Vec<(usize, f32)>,
+    /// The square of its length.
+    query_norm: f32,
+    terms: QueryTerms<'q>,
+    vocabulary: Vocabulary,
 }
 
 /// How a text matches the query.
@@ -105,11 +73,15 @@ impl<'q> PassageReader<'q> {
         }
         Self {
             question,
-            embeddings,
+            query_norm: dot(&query_vector, &query_vector),
             query_vector,
-            term_vectors,
-            index_by_hash: WordHashMap::default(),
-            vocabulary: Vec::new(),
+            terms: QueryTerms::new(question, term_vectors),
+            // Without vectors, words are known by less than a vocabulary holds of them.
+            vocabulary: match embeddings {
+                Some(_) => Vocabulary::take(),
+                None => Vocabulary::default(),
+            },
+            embeddings,
         }
     }
 
@@ -140,7 +112,7 @@ impl<'q> PassageReader<'q> {
             self.end_sentence(&mut state, &mut matched, 0);
             state.end = 0;
         }
-        matched.cosine = cosine(&self.query_vector, &state.whole);
+        matched.cosine = self.query_cosine(&state.whole);
         matched.cosine_max = matched.cosine_max.max(matched.cosine);
         matched.words = state.position;
         matched
@@ -153,27 +125,24 @@ impl<'q> PassageReader<'q> {
         state: &mut PassageState,
         matched: &mut TextMatch,
     ) {
-        let hash = terms::hash_word(folded);
-        let at = match self.index_by_hash.get(&hash) {
-            Some(at) => *at,
-            None => self.add_to_vocabulary(folded, hash),
-        };
-        let word = &self.vocabulary[at];
+        let table = self.embeddings.as_ref();
+        let at = self.vocabulary.find(folded, &self.terms, table);
+        if let Some(table) = table {
+            self.vocabulary.add_vector(at, table, &mut state.sentence);
+        }
+        let word = self.vocabulary.word(at);
         state.position += 1;
         state.passage.words += 1;
         state.sentence_bytes += bytes + 1;
         state.passage_bytes += bytes + 1;
         matched.has_time |= word.is_time;
         matched.has_number |= word.is_number;
-        if let Some(embeddings) = &self.embeddings {
-            for piece in word.pieces.as_slice() {
-                embeddings.add_piece(*piece, &mut state.sentence);
-            }
-        }
-        for (term, cosine) in &word.similar_terms {
+        for (term, cosine) in self.vocabulary.similar_terms(word) {
             matched.similarity[*term] = matched.similarity[*term].max(*cosine);
         }
-        let Some(term) = word.term else { return };
+        let Some(term) = word.term.map(usize::from) else {
+            return;
+        };
         matched.matched |= 1 << term;
         matched.exact |= TermSet::from(word.is_exact) << term;
         state.passage.counts[term] = state.passage.counts[term].saturating_add(1);
@@ -195,13 +164,13 @@ impl<'q> PassageReader<'q> {
         add_vector(&mut state.passage_vector, &state.sentence);
         // Sentences count only in the first passage: a long text would win by its many sentences.
         if matched.passages.is_empty() && state.sentence_bytes > 0 {
-            let near = cosine(&self.query_vector, &state.sentence);
+            let near = self.query_cosine(&state.sentence);
             matched.cosine_max = matched.cosine_max.max(near);
         }
         state.sentence = [0.0; DIMS];
         state.sentence_bytes = 0;
         if state.passage_bytes >= passage_min && state.passage_bytes > 0 {
-            let near = cosine(&self.query_vector, &state.passage_vector);
+            let near = self.query_cosine(&state.passage_vector);
             matched.cosine_max = matched.cosine_max.max(near);
             state.passage_vector = [0.0; DIMS];
             state.passage_bytes = 0;
@@ -209,52 +178,22 @@ impl<'q> PassageReader<'q> {
         }
     }
 
-    /// Looks a word up and returns its index in the vocabulary.
-    fn add_to_vocabulary(&mut self, folded: &str, hash: u64) -> usize {
-        let stem = terms::stem::stem(folded);
-        let fits = |term: &QuestionTerm| term.term == stem || term.is_exactly(folded);
-        let term = self.question.terms.iter().position(fits);
-        let pieces = match &self.embeddings {
-            Some(embeddings) if terms::is_content(folded) => embeddings.split_word(folded),
-            _ => WordPieces::default(),
-        };
-        let at = self.vocabulary.len();
-        self.vocabulary.push(VocabularyEntry {
-            is_exact: term.is_some_and(|term| self.question.terms[term].is_exactly(folded)),
-            is_time: TIME_WORDS.binary_search(&folded).is_ok()
-                || (folded.len() == 4 && (folded.starts_with("20") || folded.starts_with("19"))),
-            is_number: NUMBER_WORDS.contains(&folded)
-                || (folded.len() < 4 && folded.bytes().all(|byte| byte.is_ascii_digit())),
-            similar_terms: if term.is_none() {
-                self.similar_terms(&pieces)
-            } else {
-                Vec::new()
-            },
-            term,
-            pieces,
-        });
-        self.index_by_hash.insert(hash, at);
-        at
+    /// Returns the cosine of a vector and the query, 0 if one of them is zero.
+    fn query_cosine(&self, vector: &Embedding) -> f32 {
+        let norms = (self.query_norm * dot(vector, vector)).sqrt();
+        if norms > 0.0 {
+            dot(&self.query_vector, vector) / norms
+        } else {
+            0.0
+        }
     }
+}
 
-    /// Returns the terms that a word is similar to, with their cosines.
-    fn similar_terms(&self, pieces: &WordPieces) -> Vec<(usize, f32)> {
-        let Some(embeddings) = &self.embeddings else {
-            return Vec::new();
-        };
-        if !(1..=SIMILAR_PIECES_MAX).contains(&pieces.as_slice().len()) {
-            return Vec::new();
+impl Drop for PassageReader<'_> {
+    fn drop(&mut self) {
+        if self.embeddings.is_some() {
+            std::mem::take(&mut self.vocabulary).give_back();
         }
-        let mut vector = [0.0; DIMS];
-        for piece in pieces.as_slice() {
-            embeddings.add_piece(*piece, &mut vector);
-        }
-        let unit = normalise_vector(vector);
-        let terms = self.term_vectors.iter().enumerate();
-        terms
-            .filter_map(|(at, term)| Some((at, dot(&unit, term.as_ref()?))))
-            .filter(|(_, near)| *near > TERM_COSINE_MIN)
-            .collect()
     }
 }
 
@@ -310,12 +249,6 @@ fn ends_sentence(gap: &[u8]) -> bool {
             .any(|pair| matches!(pair[0], b'.' | b'!' | b'?') && pair[1].is_ascii_whitespace())
 }
 
-fn add_vector(sum: &mut Embedding, vector: &Embedding) {
-    for (sum, value) in sum.iter_mut().zip(vector) {
-        *sum += value;
-    }
-}
-
 fn normalise_vector(mut vector: Embedding) -> Embedding {
     let norm = dot(&vector, &vector).sqrt();
     if norm > 0.0 {
@@ -335,11 +268,6 @@ mod tests {
     fn read(question: &str, text: &str) -> TextMatch {
         let question = ParsedQuestion::parse(question, Timestamp::UNIX_EPOCH);
         PassageReader::new(&question, EmbeddingTable::load()).match_text(text)
-    }
-
-    #[test]
-    fn times_are_sorted() {
-        assert!(TIME_WORDS.is_sorted());
     }
 
     #[test]

@@ -117,6 +117,9 @@ async fn handle_hook(
         Err(problem) => return problem.into_response(),
     };
     lane.http.guard.record_activity();
+    // Sends the acknowledgement before the thread is busy, so that the hook does not begin to
+    // compute an answer itself.
+    tokio::task::yield_now().await;
     let state = parts.extensions.get::<ConnectionState>();
     let _answering = state.map(ConnectionState::start_answering);
     // Blocking the worker's thread here is intended; the module documentation says why.

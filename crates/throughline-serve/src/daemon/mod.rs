@@ -32,6 +32,7 @@ use self::schedule::Schedule;
 pub use self::startup_files::StartupFiles;
 use self::wake::WakeReceiver;
 pub use self::wake::{DaemonHandle, WakeReason};
+use crate::command::CommandRunner;
 use crate::hook::{self, FollowUp};
 use crate::http::listen::{HttpListener, bind_loopback, serve_listener};
 use crate::http::{HttpLimits, HttpState, RequestGuard, router};
@@ -65,6 +66,8 @@ pub struct DaemonOptions {
     pub startup_files: StartupFiles,
     /// The configuration file, for the switches of the page.
     pub config_file: Option<Arc<dyn ConfigFile>>,
+    /// Runs our own commands.
+    pub command_runner: Option<Arc<dyn CommandRunner>>,
     pub stages: StageSettings,
     pub sources: Sources,
     pub watch: WatchOptions,
@@ -184,7 +187,8 @@ async fn serve_until_stopped(
         plan.startup_files,
         (Arc::clone(&stages), Arc::clone(&sources)),
     )
-    .with_config_file(plan.config_file);
+    .with_config_file(plan.config_file)
+    .with_command_runner(plan.command_runner);
     let lanes = HookWorkers::start(&hook_socket, stores, &front, &stopped)?;
     let routes = router(&front);
     let mut doors = vec![tokio::spawn(serve_listener(

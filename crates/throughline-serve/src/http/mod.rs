@@ -11,6 +11,7 @@
     reason = "the macros that describe the routes write names in full"
 )]
 
+mod command;
 mod config;
 mod events;
 mod export;
@@ -54,6 +55,7 @@ pub use self::guard::{HttpLimits, RequestGuard};
 pub use self::problem::Problem;
 use capture::Sources;
 
+use crate::command::{COMMAND_PATH, CommandRunner};
 use crate::daemon::{DaemonHandle, StartupFiles};
 use crate::mcp::{ClientFolder, McpServer};
 use crate::requests::RequestError;
@@ -86,6 +88,8 @@ pub struct HttpState {
     pub port: Arc<OnceCell<u16>>,
     /// The user's configuration file, where the program gives access to it.
     config_file: Option<Arc<dyn ConfigFile>>,
+    /// Runs commands, where the program gives a way to.
+    command_runner: Option<Arc<dyn CommandRunner>>,
     /// The switches of injection, if they were changed since the daemon started.
     changed_injection: Arc<RwLock<Option<InjectionSettings>>>,
 }
@@ -114,6 +118,7 @@ impl HttpState {
             sources,
             port: Arc::default(),
             config_file: None,
+            command_runner: None,
             changed_injection: Arc::default(),
         }
     }
@@ -121,6 +126,12 @@ impl HttpState {
     #[must_use]
     pub fn with_config_file(mut self, file: Option<Arc<dyn ConfigFile>>) -> Self {
         self.config_file = file;
+        self
+    }
+
+    #[must_use]
+    pub fn with_command_runner(mut self, runner: Option<Arc<dyn CommandRunner>>) -> Self {
+        self.command_runner = runner;
         self
     }
 
@@ -248,6 +259,7 @@ fn routes_and_description() -> (Router<HttpState>, utoipa::openapi::OpenApi) {
         .routes(routes!(ledger::retention))
         .routes(routes!(web::ticket))
         .routes(routes!(web::session))
+        .route(COMMAND_PATH, axum::routing::post(command::command))
         .route("/ui/", axum::routing::get(web::page))
         .route("/ui/{path}", axum::routing::get(web::file))
         .route("/ui/{screen}/{id}", axum::routing::get(web::screen))

@@ -122,13 +122,21 @@ fn matches(text: &str, words: &[String]) -> Vec<Range<usize>> {
 
 /// Lowers the case of the characters whose length stays the same, so that ranges stay valid.
 fn lowercase_same_length(text: &str) -> String {
+    // Most texts are ASCII, and whole texts are searched.
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let lower = |c: char| {
+        let mut lower = c.to_lowercase();
+        match (lower.next(), lower.next()) {
+            (Some(l), None) if l.len_utf8() == c.len_utf8() => l,
+            _ => c,
+        }
+    };
     text.chars()
-        .map(|c| {
-            let mut lower = c.to_lowercase();
-            match (lower.next(), lower.next()) {
-                (Some(l), None) if l.len_utf8() == c.len_utf8() => l,
-                _ => c,
-            }
+        .map(|c| match c.is_ascii() {
+            true => c.to_ascii_lowercase(),
+            false => lower(c),
         })
         .collect()
 }

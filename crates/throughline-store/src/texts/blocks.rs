@@ -12,6 +12,8 @@ use crate::texts::compression;
 /// Larger blocks compress better, smaller ones are read faster: a search reads a hundred texts from
 /// as many blocks.
 pub(crate) const BLOCK_BYTES: usize = 16 << 10;
+/// Of a larger block only the beginning is decompressed, as far as the text reaches.
+const WHOLE_BLOCK_BYTES: usize = 64 << 10;
 /// The limit for decompressing a block.
 const BLOCK_BYTES_MAX: usize = 64 << 20;
 
@@ -64,7 +66,8 @@ pub(crate) struct BlockCache {
 
 #[derive(Default)]
 struct CachedBlocks {
-    /// The last block that was loaded comes first.
+    /// The last block that was loaded comes first. Of a large block, the bytes may be only the
+    /// beginning.
     blocks: VecDeque<(i64, Vec<u8>)>,
 }
 
@@ -90,10 +93,17 @@ impl BlockCache {
         size: usize,
     ) -> Result<String> {
         let mut cached = self.cached.borrow_mut();
+        let end = start.saturating_add(size);
         let at = match cached.blocks.iter().position(|block| block.0 == id) {
-            Some(at) => at,
+            Some(at) if cached.blocks[at].1.len() >= end => at,
+            // Further texts of a block are likely to follow.
+            Some(at) => {
+                cached.blocks.remove(at);
+                cached.load(connection, id, usize::MAX, self.capacity)?;
+                0
+            }
             None => {
-                cached.load(connection, id, self.capacity)?;
+                cached.load(connection, id, end, self.capacity)?;
                 0
             }
         };
@@ -102,8 +112,15 @@ impl BlockCache {
 }
 
 impl CachedBlocks {
-    /// Loads a block to the front, into the buffer of the oldest one where the cache is full.
-    fn load(&mut self, connection: &Connection, id: i64, capacity: usize) -> Result<()> {
+    /// Loads a block up to `end` to the front, into the buffer of the oldest one where the cache is
+    /// full.
+    fn load(
+        &mut self,
+        connection: &Connection,
+        id: i64,
+        end: usize,
+        capacity: usize,
+    ) -> Result<()> {
         let lost = || Error::MissingText(format!("block {id}"));
         let oldest = (self.blocks.len() >= capacity).then(|| self.blocks.pop_back());
         let mut buffer = oldest.flatten().map(|block| block.1).unwrap_or_default();
@@ -114,8 +131,14 @@ impl CachedBlocks {
             return Err(lost());
         };
         buffer.clear();
-        buffer.reserve(decompressed_size(data));
-        compression::decompress_into(data, &mut buffer).map_err(|_| lost())?;
+        let whole = decompressed_size(data);
+        let decompressed = if whole > WHOLE_BLOCK_BYTES && end < whole {
+            compression::decompress_beginning(data, end, &mut buffer)
+        } else {
+            buffer.reserve(whole);
+            compression::decompress_into(data, &mut buffer)
+        };
+        decompressed.map_err(|_| lost())?;
         self.blocks.push_front((id, buffer));
         Ok(())
     }

@@ -2,10 +2,12 @@
 //! longer than compressing a short text.
 
 use std::cell::RefCell;
-use std::io;
+use std::io::{self, Write};
 
 use rusqlite::types::{Value, ValueRef};
 use zstd::bulk::{Compressor, Decompressor};
+use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+use zstd::stream::write::Encoder;
 
 /// zstd level 3 compresses these texts as well as much slower levels.
 const ZSTD_LEVEL: i32 = 3;
@@ -15,6 +17,7 @@ const BUFFER_BYTES_MAX: usize = 4 << 20;
 thread_local! {
     static COMPRESSOR: RefCell<Option<TextCompressor>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+    static STREAM: RefCell<Option<Decoder<'static>>> = const { RefCell::new(None) };
 }
 
 struct TextCompressor {
@@ -85,9 +88,67 @@ pub(crate) fn cell_text(value: ValueRef<'_>) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+/// Compresses bytes so that each step can be decompressed without those that follow it.
+pub(crate) fn compress_in_steps(bytes: &[u8], ends: &[usize], level: i32) -> io::Result<Vec<u8>> {
+    let mut encoder = Encoder::new(Vec::new(), level)?;
+    encoder.set_pledged_src_size(Some(bytes.len() as u64))?;
+    let mut start = 0;
+    for end in ends {
+        encoder.write_all(&bytes[start..*end])?;
+        encoder.flush()?;
+        start = *end;
+    }
+    encoder.write_all(&bytes[start..])?;
+    encoder.finish()
+}
+
+/// Decompresses the first `size` bytes, or all if there are fewer.
+pub(crate) fn decompress_beginning(
+    bytes: &[u8],
+    size: usize,
+    buffer: &mut Vec<u8>,
+) -> io::Result<()> {
+    buffer.clear();
+    buffer.reserve_exact(size);
+    STREAM.with_borrow_mut(|stream| {
+        let stream = match stream {
+            Some(stream) => stream,
+            none => none.insert(Decoder::new()?),
+        };
+        stream.reinit()?;
+        let mut input = InBuffer::around(bytes);
+        let mut output = OutBuffer::around(buffer);
+        while output.pos() < size && input.pos() < bytes.len() {
+            stream.run(&mut input, &mut output)?;
+        }
+        Ok(())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_beginning_comes_back_without_the_rest() {
+        let text: Vec<u8> = (0..300_000_u32)
+            .flat_map(|n| (n % 977).to_le_bytes())
+            .collect();
+        let steps: Vec<usize> = (1..8).map(|step| step * 40_000).collect();
+        let data = compress_in_steps(&text, &steps, 19).unwrap();
+        assert_eq!(decompress(&data, text.len()).unwrap(), text);
+        let mut buffer = Vec::new();
+        for size in [1, 40_000, 100_000, text.len(), text.len() + 10] {
+            decompress_beginning(&data, size, &mut buffer).unwrap();
+            assert!(buffer.len() >= size.min(text.len()));
+            assert!(text.starts_with(&buffer), "{size}");
+        }
+        // What comes after the step is not needed, nor looked at.
+        let cut = &data[..data.len() - 100];
+        decompress_beginning(cut, 40_000, &mut buffer).unwrap();
+        assert_eq!(buffer[..40_000], text[..40_000]);
+        assert!(decompress(cut, text.len()).is_err());
+    }
 
     #[test]
     fn texts_come_back_whatever_was_compressed_before() {

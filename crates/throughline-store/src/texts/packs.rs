@@ -1,7 +1,9 @@
 //! Packs: the texts and logs of an old session in a few large blocks, compressed hard.
 //!
 //! A log repeats in its own format what the records say, so in the same block it compresses to
-//! little. A packed text is read like any other text in a block, and stays in the search index.
+//! little. A packed text is read like any other text in a block, and stays in the search index. The
+//! texts come before the log, in steps that can be decompressed without what follows: a search
+//! reads texts and never a log.
 //! Each session is packed in its own transaction; a session that changes while it is compressed is
 //! left alone.
 
@@ -17,11 +19,13 @@ use crate::error::{Error, Result};
 use crate::ingest::writer::CommitMode;
 use crate::texts::logs::TextLocation;
 use crate::texts::reader::{TEXT_COLUMNS, TextReader};
-use crate::texts::{blocks, bodies, logs};
+use crate::texts::{blocks, bodies, compression, logs};
 
 /// The least size of a pack, except for the last one. Larger packs compress better, but a text in
 /// them costs more to read.
 const PACK_BYTES: usize = 2 << 20;
+/// The texts of records are compressed in steps of about this size. Smaller steps compress worse.
+const STEP_BYTES: usize = 32 << 10;
 /// Slow and small; the compression window spans a whole pack.
 const PACK_LEVEL: i32 = 19;
 
@@ -149,17 +153,20 @@ fn build_pack(connection: &Connection, session: i64) -> Result<Option<Pack>> {
         revision,
         ..Pack::default()
     };
-    // Each piece of the log is followed by its share of the records, so that equal texts are close.
+    // Each piece of the log follows its share of the records, so that equal texts are close.
     let parts = pieces.len().max(1);
     let mut records = records.into_iter();
     let each = records.len().div_ceil(parts);
     let mut pieces = pieces.into_iter();
     for _ in 0..parts {
-        if let Some((key, from, text)) = pieces.next() {
-            pack.pieces.push(filling.add_text(key, from, &text)?);
-        }
         for (key, from, text) in records.by_ref().take(each) {
             pack.records.push(filling.add_text(key, from, &text)?);
+            filling.end_step(STEP_BYTES);
+        }
+        if let Some((key, from, text)) = pieces.next() {
+            filling.end_step(1);
+            pack.pieces.push(filling.add_text(key, from, &text)?);
+            filling.end_step(1);
         }
     }
     (pack.text_bytes, pack.blocks) = filling.finish()?;
@@ -170,6 +177,8 @@ fn build_pack(connection: &Connection, session: i64) -> Result<Option<Pack>> {
 #[derive(Default)]
 struct ArchivePackBuilder {
     text: String,
+    /// Where the steps of the text end.
+    steps: Vec<usize>,
     blocks: Vec<Vec<u8>>,
     text_bytes: u64,
     /// The positions of bodies that several records share.
@@ -206,11 +215,20 @@ impl ArchivePackBuilder {
         })
     }
 
+    /// Ends the current step if it has at least `min` bytes.
+    fn end_step(&mut self, min: usize) {
+        let start = self.steps.last().copied().unwrap_or(0);
+        if self.text.len() >= start + min {
+            self.steps.push(self.text.len());
+        }
+    }
+
     fn finish_block(&mut self) -> Result<()> {
-        let data = zstd::bulk::compress(self.text.as_bytes(), PACK_LEVEL)
+        let data = compression::compress_in_steps(self.text.as_bytes(), &self.steps, PACK_LEVEL)
             .map_err(|_| Error::MissingText("a pack".to_owned()))?;
         self.blocks.push(data);
         self.text.clear();
+        self.steps.clear();
         Ok(())
     }
 

@@ -1,23 +1,28 @@
 //! `throughline search`
 
+pub(crate) mod by_daemon;
+
 use std::cmp::Reverse;
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
 
 use clap::ValueEnum;
 use memory::{Fact, Flavor, RecordId, RecordKind, SessionId};
 use recall::{RankedHit, RankedSession};
 use serde::Serialize;
 use serve::HitType;
+use serve::command::CommandReply;
 use serve::requests::AccessScope;
 use serve::requests::search::{Audience, FactHit, SearchItem, SearchOptions, SearchOutcome};
 use store::{MarkFilter, MatchLevel, Query, Store};
 
 use crate::commands::sessions::session_label;
 use crate::commands::{App, parse_flavor, parse_limit, show};
+use crate::output::paged::{PagedOutput, Terminal};
 use crate::output::table::count;
 use crate::output::text::{indent, one_line, sanitize};
 use crate::output::wrap::{display_width, truncate, truncate_start};
-use crate::output::{Exit, print_json, say};
+use crate::output::{Exit, print_text, say};
 
 /// Search the sessions of all agents, and the facts learned from them
 ///
@@ -135,12 +140,33 @@ pub(crate) fn parse_record_kind(name: &str) -> Result<RecordKind, String> {
 
 pub(crate) fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
     let store = app.open_for_query()?;
+    let reply = answer(app, &store, args)?;
+    Ok(print_reply(&reply, app.environment.terminal.as_ref())?)
+}
+
+/// Prints the output of a search.
+fn print_reply(reply: &CommandReply, terminal: Option<&Terminal>) -> io::Result<Exit> {
+    for message in &reply.messages {
+        say(message);
+    }
+    if reply.is_paged {
+        let mut out = PagedOutput::new(terminal);
+        out.write_all(reply.text.as_bytes())?;
+        out.finish()?;
+    } else {
+        print_text(&reply.text)?;
+    }
+    Ok(Exit::of_query(!reply.found))
+}
+
+/// Searches a store and returns what is printed.
+fn answer(app: &App<'_>, store: &Store, args: &SearchArgs) -> anyhow::Result<CommandReply> {
     let filter = &args.filter;
     let session = match &filter.session {
-        Some(prefix) => Some(show::find_session(&store, prefix)?.id),
+        Some(prefix) => Some(show::find_session(store, prefix)?.id),
         None => None,
     };
-    app.check_workspace_part(&store, filter.workspace.as_deref())?;
+    app.check_workspace_part(store, filter.workspace.as_deref())?;
     // Questions that are shown beside their answers do not count towards the limit.
     let hidden = if args.json { 0 } else { HIDDEN_QUESTIONS_MAX };
     let (kinds, content) = HitType::select(&filter.kind);
@@ -172,25 +198,23 @@ pub(crate) fn run(app: &App<'_>, args: &SearchArgs) -> anyhow::Result<Exit> {
         typing: false,
     };
     let scope = match filter.here {
-        true => AccessScope::of_workspace(app.find_workspace(&store, None)?),
+        true => AccessScope::of_workspace(app.find_workspace(store, None)?),
         false => AccessScope::unrestricted(),
     };
     let now = app.environment.now;
-    let mut found = serve::requests::search::search(&store, &scope, &query, options, now)?;
+    let mut found = serve::requests::search::search(store, &scope, &query, options, now)?;
     if args.sort == HitOrder::Time {
         found.hits.sort_by_key(|hit| Reverse(hit.hit.at));
     }
-    let exit = if found.is_empty() {
-        Exit::NothingFound
-    } else {
-        Exit::Done
-    };
-    if args.json {
-        print_json(&SearchOutput::from(found))?;
-    } else {
-        print_results(app, &store, args, &found)?;
+    if !args.json {
+        return format_results(app, store, args, &found);
     }
-    Ok(exit)
+    Ok(CommandReply {
+        messages: Vec::new(),
+        found: !found.is_empty(),
+        text: serde_json::to_string(&SearchOutput::from(found))? + "\n",
+        is_paged: false,
+    })
 }
 
 /// The most questions that are hidden behind their answers.
@@ -268,34 +292,32 @@ pub(crate) fn rewrite_exclusion(argument: String) -> String {
     }
 }
 
-fn print_results(
+fn format_results(
     app: &App<'_>,
     store: &Store,
     args: &SearchArgs,
     found: &SearchOutcome,
-) -> anyhow::Result<()> {
-    match found.rung {
+) -> anyhow::Result<CommandReply> {
+    let match_message = match found.rung {
         MatchLevel::NoWords if found.is_empty() => {
-            say(&format!("Nothing to search for in {:?}.", query_text(args)));
+            Some(format!("Nothing to search for in {:?}.", query_text(args)))
         }
-        _ if found.is_empty() => {
-            say(&format!("Nothing found for {:?}.", query_text(args)));
-        }
-        _ if found.hits.is_empty() => {}
-        MatchLevel::Related => {
-            say("No record has all of these words; showing partial matches and synonyms.");
-        }
-        MatchLevel::Fuzzy => say("No exact match; showing similar spellings."),
-        MatchLevel::Exact | MatchLevel::Forms | MatchLevel::NoWords => {}
-    }
+        _ if found.is_empty() => Some(format!("Nothing found for {:?}.", query_text(args))),
+        _ if found.hits.is_empty() => None,
+        MatchLevel::Related => Some(
+            "No record has all of these words; showing partial matches and synonyms.".to_owned(),
+        ),
+        MatchLevel::Fuzzy => Some("No exact match; showing similar spellings.".to_owned()),
+        MatchLevel::Exact | MatchLevel::Forms | MatchLevel::NoWords => None,
+    };
     let digest_only = usize::try_from(found.digest_only_sessions).unwrap_or(usize::MAX);
-    if digest_only > 0 {
-        say(&format!(
+    let digest_message = (digest_only > 0).then(|| {
+        format!(
             "Only the digest is left of {}; titles and digests were searched too.",
             count(digest_only, "older session"),
-        ));
-    }
-    let mut out = app.output();
+        )
+    });
+    let mut out = String::new();
     // A question is shown beside its answer, so it is not listed again if the answer is.
     let is_listed = |item: &SearchItem<'_>| match item {
         SearchItem::Fact(_) => true,
@@ -319,7 +341,12 @@ fn print_results(
             }
         }
     }
-    Ok(out.finish()?)
+    Ok(CommandReply {
+        messages: match_message.into_iter().chain(digest_message).collect(),
+        text: out,
+        is_paged: true,
+        found: !found.is_empty(),
+    })
 }
 
 fn format_fact(app: &App<'_>, hit: &FactHit) -> String {

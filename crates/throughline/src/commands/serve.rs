@@ -16,6 +16,7 @@ use store::{OpenMode, Store};
 use crate::commands::App;
 use crate::commands::digest::format_duration;
 use crate::commands::ingest::{self, LogArgs};
+use crate::commands::search::by_daemon::SearchRunner;
 use crate::config::{ServeConfig, UserConfigFile};
 use crate::daemon::{ANSWER_TIMEOUT, DaemonStopError, start};
 use crate::environment;
@@ -119,6 +120,11 @@ fn run_daemon(app: &App<'_>, args: &ServeArgs) -> anyhow::Result<Exit> {
             app.config_path.clone(),
             app.environment.injection_off,
         ))),
+        command_runner: Some(Arc::new(SearchRunner {
+            config: app.config.clone(),
+            config_path: app.config_path.clone(),
+            home: app.home.clone(),
+        })),
         sources: ingest::sources(app, &LogArgs::default())?,
         watch: app.config.capture.watch_options(),
         stages,

@@ -51,12 +51,62 @@ pub struct IndexWord<'a> {
     pub is_compound: bool,
 }
 
+/// What a byte is to the words of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ByteClass {
+    Separator,
+    /// A small letter or a digit, which folding leaves as it is.
+    Plain,
+    /// A capital letter, or a part of a character beyond ASCII.
+    Other,
+}
+
+static BYTE_CLASSES: [ByteClass; 256] = byte_classes();
+
+const fn byte_classes() -> [ByteClass; 256] {
+    let mut classes = [ByteClass::Other; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        if byte.is_ascii_lowercase() || byte.is_ascii_digit() {
+            classes[byte as usize] = ByteClass::Plain;
+        } else if !byte.is_ascii_uppercase() {
+            classes[byte as usize] = ByteClass::Separator;
+        }
+        byte += 1;
+    }
+    classes
+}
+
 /// Calls `each` with the words of a text in order.
 pub fn words<'a>(text: &'a str, mut each: impl FnMut(IndexWord<'a>)) {
     let bytes = text.as_bytes();
+    let class_at = |at: usize| match bytes.get(at) {
+        Some(byte) => BYTE_CLASSES[usize::from(*byte)],
+        None => ByteClass::Separator,
+    };
     let mut at = 0;
     while at < bytes.len() {
-        if bytes[at].is_ascii_alphanumeric() || bytes[at] >= 0x80 {
+        let class = class_at(at);
+        if class == ByteClass::Plain {
+            let mut end = at + 1;
+            while class_at(end) == ByteClass::Plain {
+                end += 1;
+            }
+            // Most words are of this form, and need no folding or splitting.
+            if class_at(end) == ByteClass::Separator {
+                if end - at <= WORD_BYTES_MAX {
+                    each(IndexWord {
+                        start: at,
+                        end,
+                        folded: Cow::Borrowed(&text[at..end]),
+                        is_compound: false,
+                    });
+                }
+                at = end;
+                continue;
+            }
+        }
+        if class != ByteClass::Separator {
             let end = run_end(text, at);
             if end == at {
                 // A character that is neither letter nor digit.

@@ -1,5 +1,7 @@
 //! Asks the daemon to answer a hook, and starts it if it is not running.
 
+use std::time::Duration;
+
 use serve::client::{ClientError, HookCall};
 use serve::daemon::is_locked;
 use serve::hook::wire::HookReply;
@@ -8,8 +10,9 @@ use store::Store;
 use super::invocation::HookInvocation;
 use super::start_backoff;
 
-/// The share of the remaining time during which only the daemon is waited for. After that the hook
-/// also computes an answer itself, and prints the first of the two.
+/// The share of the remaining time during which only the daemon is waited for. If it has not taken
+/// up the payload by then, the hook also computes an answer itself, and prints the first of the
+/// two.
 const DAEMON_WAIT_SHARE: f64 = 0.3;
 
 /// How the daemon reacted to a hook.
@@ -37,13 +40,14 @@ pub(crate) fn ask_daemon(work: &HookInvocation, payload: &[u8]) -> DaemonReply {
     }
 }
 
-/// Waits until the deadline for a pending reply.
-pub(crate) fn wait_for_reply(work: &HookInvocation, mut call: HookCall) -> Option<HookReply> {
-    let received = call.receive(work.time_left());
-    received
-        .inspect_err(|error| work.log.write(&error.to_string()))
-        .ok()
-        .flatten()
+/// Waits for a pending reply. Fails if the daemon will not send one.
+pub(crate) fn wait_for_reply(
+    work: &HookInvocation,
+    call: &mut HookCall,
+    timeout: Duration,
+) -> Result<Option<HookReply>, ClientError> {
+    let received = call.receive(timeout);
+    received.inspect_err(|error| work.log.write(&error.to_string()))
 }
 
 fn log_failure(work: &HookInvocation, error: &ClientError) -> DaemonReply {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use capture::hook::{HookEvent, HookHints, HookKind, StartReason, parse_payload};
 use jiff::Timestamp;
 use serve::ServeSettings;
+use serve::client::HookCall;
 use serve::hook::wire::{HookReply, PAYLOAD_BYTES_MAX};
 use serve::hook::{
     AnswerMode, FollowUp, answer_event, follow_up, may_add_context, save_for_later_hooks,
@@ -26,6 +27,10 @@ use crate::keychain::SystemKeychain;
 /// If this share of the time has passed before the answer is computed, the machine is busy. Then a
 /// partial answer is computed first, in case the full one is too late.
 const FALLBACK_AFTER_SHARE: f64 = 0.2;
+
+/// The share of the remaining time during which a daemon that has begun to answer is waited for.
+/// Then a partial answer is computed here, in case the daemon is too late.
+const ANSWERING_WAIT_SHARE: f64 = 0.5;
 
 /// Which thread printed the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,23 +133,7 @@ impl HookInvocation {
         let settings = || config.settings(environment.injection_off);
         match response {
             DaemonReply::Reply(reply) => self.print_reply(&event, &reply),
-            DaemonReply::Pending(call) => {
-                let (local, local_event, settings) = (self.clone(), event.clone(), settings());
-                // This thread keeps waiting for the daemon; the new one computes an answer.
-                std::thread::spawn(move || {
-                    if local.answer_locally(&local_event, &settings, AnswerMode::Again)
-                        == PrintedBy::ThisThread
-                    {
-                        exit_process();
-                    }
-                });
-                self.log
-                    .write("the daemon has not answered yet; the hook computes an answer itself");
-                match daemon::wait_for_reply(self, call) {
-                    Some(reply) => self.print_reply(&event, &reply),
-                    None => PrintedBy::OtherThread,
-                }
-            }
+            DaemonReply::Pending(call) => self.answer_while_waiting(&event, call, &settings()),
             DaemonReply::NotRunning => {
                 let printed = self.answer_locally(&event, &settings(), AnswerMode::Once);
                 if config.serve.start {
@@ -154,6 +143,58 @@ impl HookInvocation {
             }
             DaemonReply::NotAsked => self.answer_locally(&event, &settings(), AnswerMode::Once),
             DaemonReply::Failed => self.answer_locally(&event, &settings(), AnswerMode::Again),
+        }
+    }
+
+    /// Answers while the daemon has not replied yet.
+    fn answer_while_waiting(
+        &self,
+        event: &HookEvent,
+        mut call: HookCall,
+        settings: &ServeSettings,
+    ) -> PrintedBy {
+        // On a busy machine, the same search here would only make the daemon slower.
+        let is_answering = call.is_acknowledged();
+        if is_answering {
+            let wait = self.time_left().mul_f64(ANSWERING_WAIT_SHARE);
+            match daemon::wait_for_reply(self, &mut call, wait) {
+                Ok(Some(reply)) => return self.print_reply(event, &reply),
+                Ok(None) => {}
+                Err(_) => return self.answer_locally(event, settings, AnswerMode::Again),
+            }
+        } else {
+            self.log
+                .write("the daemon has not answered yet; the hook computes an answer itself");
+        }
+        let (local, local_event, local_settings) = (self.clone(), event.clone(), settings.clone());
+        // This thread keeps waiting for the daemon; the new one computes an answer.
+        std::thread::spawn(move || {
+            if is_answering {
+                local.prepare_partial_answer(&local_event, &local_settings);
+            } else if local.answer_locally(&local_event, &local_settings, AnswerMode::Again)
+                == PrintedBy::ThisThread
+            {
+                exit_process();
+            }
+        });
+        match daemon::wait_for_reply(self, &mut call, self.time_left()) {
+            Ok(Some(reply)) => self.print_reply(event, &reply),
+            Err(_) if is_answering => self.answer_locally(event, settings, AnswerMode::Again),
+            Ok(None) | Err(_) => PrintedBy::OtherThread,
+        }
+    }
+
+    /// Computes the partial answer for the deadline, from a store of this process.
+    fn prepare_partial_answer(&self, event: &HookEvent, settings: &ServeSettings) {
+        let home = &self.environment.home;
+        if !may_add_context(home, event) {
+            return;
+        }
+        let prepared = Store::open_with(home, OpenMode::ReadOnly, &SystemKeychain)
+            .and_then(|store| self.prepare_fallback(&store, settings, event));
+        if let Err(error) = prepared {
+            self.log
+                .write(&format!("{} {}: {error}", event.flavor, event.kind.name()));
         }
     }
 

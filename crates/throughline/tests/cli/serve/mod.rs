@@ -10,4 +10,5 @@ mod model;
 mod outside;
 mod page;
 mod routes;
+mod search;
 mod security;
