@@ -45,8 +45,10 @@ fn a_touched_log_is_unchanged() {
     let path = machine.claude_log("a.jsonl");
     fs::write(&path, prompt("s", "u1", "alpha")).unwrap();
     machine.sweep_at(LONG_AFTER);
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
-    fs::File::open(&path).unwrap().set_modified(later).unwrap();
+    let file = fs::File::open(&path).unwrap();
+    let modified = file.metadata().unwrap().modified().unwrap();
+    file.set_modified(modified + std::time::Duration::from_secs(60))
+        .unwrap();
     let sweep = machine.sweep_at(LONG_AFTER);
     assert_eq!((sweep.ingested, sweep.skipped_unchanged), (0, 1));
     // A log that lost its content has changed.

@@ -16,18 +16,19 @@ use serde_json::Value;
 pub struct SignedThinking(pub(super) HashMap<ApiId, Vec<SignedBlock>>);
 
 impl SignedThinking {
-    /// Adds the blocks of a later log, whose lines are counted from `base` on.
+    /// Adds the blocks of a later log, whose lines are counted from `base` on. A log that repeats a
+    /// response repeats its thinking too, so the earlier blocks of a response stay.
     pub(crate) fn append(&mut self, later: Self, base: u64) {
-        for (response, blocks) in later.0 {
-            // A log that repeats a response repeats its thinking too.
-            self.0.entry(response).or_insert_with(|| {
-                let shift = |block: SignedBlock| SignedBlock {
-                    line: base + block.line,
-                    ..block
-                };
-                blocks.into_iter().map(shift).collect()
-            });
-        }
+        let shift = |block: SignedBlock| SignedBlock {
+            line: base + block.line,
+            ..block
+        };
+        let responses = later.0.into_iter().map(|(response, blocks)| {
+            let blocks: Vec<_> = blocks.into_iter().map(shift).collect();
+            (response, blocks)
+        });
+        let earlier = std::mem::replace(&mut self.0, responses.collect());
+        self.0.extend(earlier);
     }
 }
 

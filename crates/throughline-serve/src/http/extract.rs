@@ -104,11 +104,19 @@ impl TimeValue {
     pub(super) fn parse(&self) -> Result<Timestamp, RequestError> {
         match self {
             Self::Millis(millis) => parse_millis(*millis),
-            // A fraction beyond the range of times becomes the end of the range, which is rejected.
-            Self::Fraction(millis) => parse_millis(*millis as i64),
+            Self::Fraction(millis) => parse_millis(whole_millis(*millis)),
             Self::Text(text) => parse_time(Some(text))?.ok_or_else(|| invalid_time(text)),
         }
     }
+}
+
+/// Drops the fraction of a millisecond.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a number beyond the range becomes its end, which is no valid time"
+)]
+fn whole_millis(millis: f64) -> i64 {
+    millis as i64
 }
 
 fn parse_millis(millis: i64) -> Result<Timestamp, RequestError> {

@@ -16,11 +16,15 @@ use memory::FactKind;
 const FUNCTION_WORDS: &[&str] = &[
     "aber", "auch", "auf", "aus", "bitte", "das", "dem", "den", "der", "des", "diese", "dieser",
     "ein", "eine", "einen", "er", "für", "hat", "ich", "im", "immer", "ist", "kein", "keine", "mit",
-    "nicht", "nie", "noch", "oder", "sich", "sind", "und", "von", "warum", "wenn", "wir", "wird", "zu",
-    "zum", "zur", "au", "aux", "avec", "ce", "cette", "c'est", "dans", "de", "du", "en", "est", "et",
-    "il", "je", "jamais", "la", "le", "les", "mais", "ne", "nous", "où", "par", "pas", "pour", "que",
+    "nicht", "nie", "noch", "oder", "sich", "sind", "und", "von", "warum", "wenn", "wir", "wird",
+    "zu",
+    "zum", "zur", "au", "aux", "avec", "ce", "cette", "c'est", "dans", "de", "du", "en", "est",
+    "et",
+    "il", "je", "jamais", "la", "le", "les", "mais", "ne", "nous", "où", "par", "pas", "pour",
+    "que",
     "qui", "sur", "toujours", "un", "une", "vous", "ça", "al", "como", "con", "cuando", "del", "el",
-    "ella", "es", "eso", "esta", "este", "la", "las", "lo", "los", "muy", "nunca", "para", "pero", "por",
+    "ella", "es", "eso", "esta", "este", "la", "las", "lo", "los", "muy", "nunca", "para", "pero",
+    "por",
     "se", "siempre", "sin", "su", "una", "y", "ya", "qué",
 ];
 
@@ -54,7 +58,7 @@ pub(super) fn statement(sentence: &str) -> Option<(FactKind, &str)> {
 type Leads = &'static [(&'static str, Option<FactKind>)];
 
 /// Strips the words that introduce a statement, and returns the kind that they announce.
-fn strip_leads<'a>(leads: Leads, sentence: &'a str) -> (Option<FactKind>, &'a str) {
+fn strip_leads(leads: Leads, sentence: &str) -> (Option<FactKind>, &str) {
     let mut kind = None;
     let mut rest = sentence;
     while let Some((lead, announced)) = leads.iter().find(|(lead, _)| starts_with(rest, lead)) {

@@ -8,7 +8,8 @@ use super::european::LanguageRules;
 #[rustfmt::skip]
 pub(super) const GERMAN: LanguageRules = LanguageRules {
     leads: &[
-        ("nein, ", Some(Correction)), ("falsch, ", Some(Correction)), ("merk dir, dass ", Some(Note)),
+        ("nein, ", Some(Correction)), ("falsch, ", Some(Correction)),
+        ("merk dir, dass ", Some(Note)),
         ("merk dir: ", Some(Note)), ("merke dir: ", Some(Note)), ("zur info: ", Some(Note)),
         ("bitte ", None), ("und ", None), ("also ", None), ("wichtig: ", None), ("ok, ", None),
         ("übrigens, ", None),
@@ -43,7 +44,7 @@ pub(super) const GERMAN: LanguageRules = LanguageRules {
     modals: &["muss", "müssen", "darf", "dürfen", "musst", "sollst"],
     is_order: |words| {
         // "Nie direkt auf main pushen": an infinitive at the end, and nobody who does it.
-        let is_infinitive = |word: &&str| word.len() > 4 && (word.ends_with("en") || word.ends_with("ern"));
+        let is_infinitive = |word: &&str| word.len() > 4 && word.ends_with("en");
         let before_comma = words.split(|word| *word == ",").next().unwrap_or_default();
         let actors = ["ich", "er", "sie", "es", "das", "wird", "werden", "wurde", "wurden", "kann",
             "können", "hat", "haben", "ist", "sind", "soll", "sollen", "wir"];
@@ -53,9 +54,12 @@ pub(super) const GERMAN: LanguageRules = LanguageRules {
     momentary: &[
         " heute ", " gestern ", " morgen ", " gerade ", " diesmal ", " dieses mal ", " vorerst ",
         " erstmal ", " erst mal ", " im moment ", " für den moment ", " momentan ", " zurzeit ",
-        " derzeit ", " immer noch ", " noch immer ", " immer wieder ", " noch nie ", " schon wieder ",
-        " in dieser datei ", " diese datei ", " dieser datei ", " diese funktion ", " in diesem branch ",
-        " diesen branch ", " diese zeile ", " warum ", " wieso ", " verstehe nicht ", " nie gehört ",
+        " derzeit ", " immer noch ", " noch immer ", " immer wieder ", " noch nie ",
+        " schon wieder ",
+        " in dieser datei ", " diese datei ", " dieser datei ", " diese funktion ",
+        " in diesem branch ",
+        " diesen branch ", " diese zeile ", " warum ", " wieso ", " verstehe nicht ",
+        " nie gehört ",
         " nie gesehen ", " button ", " knopf ", " menü ", " dialog ", " fenster ", " überschrift ",
         " tooltip ", " spalte ", " sichtbar ", " angezeigt ", " leer ", " kaputt ", " schlägt ",
         " fehlgeschlagen ", " funktioniert ", " variante ", " nochmal ", " noch einmal ",
@@ -76,14 +80,16 @@ pub(super) const FRENCH: LanguageRules = LanguageRules {
         (" dorénavant ", Preference), (" à l'avenir ", Preference), (" on a décidé ", Decision),
         (" nous avons décidé ", Decision), (" on a choisi ", Decision), (" décision ", Decision),
         (" nous avons choisi ", Decision), (" nous sommes passés ", Decision),
-        (" on est passé ", Decision), (" on est passés ", Decision), (" je ne veux jamais ", Preference),
+        (" on est passé ", Decision), (" on est passés ", Decision),
+        (" je ne veux jamais ", Preference),
     ],
     choices: &[
         (" on utilise ", Note), (" nous utilisons ", Note), (" je préfère ", Preference),
         (" je ne veux pas de ", Preference),
     ],
     articles: &[
-        "le", "la", "les", "ce", "cette", "cet", "ces", "ça", "encore", "celui", "celle", "toujours",
+        "le", "la", "les", "ce", "cette", "cet", "ces", "ça", "encore", "celui", "celle",
+        "toujours",
         "que", "aussi",
     ],
     pairs: &[],
@@ -100,10 +106,13 @@ pub(super) const FRENCH: LanguageRules = LanguageRules {
         matches!(words, ["toujours" | "jamais", verb, ..] if is_french_infinitive(verb))
     },
     momentary: &[
-        " aujourd'hui ", " hier ", " demain ", " cette fois ", " pour l'instant ", " pour le moment ",
+        " aujourd'hui ", " hier ", " demain ", " cette fois ", " pour l'instant ",
+        " pour le moment ",
         " en ce moment ", " tout à l'heure ", " ce fichier ", " cette fonction ", " cette branche ",
-        " cette ligne ", " cette variable ", " pourquoi ", " bouton ", " menu ", " titre ", " page ",
-        " fenêtre ", " liste ", " visible ", " vide ", " cassé ", " échoue ", " plante ", " erreur ",
+        " cette ligne ", " cette variable ", " pourquoi ", " bouton ", " menu ", " titre ",
+        " page ",
+        " fenêtre ", " liste ", " visible ", " vide ", " cassé ", " échoue ", " plante ",
+        " erreur ",
         " marché ", " version ", " variante ", " comprends pas ", " encore ",
     ],
 };
@@ -111,7 +120,8 @@ pub(super) const FRENCH: LanguageRules = LanguageRules {
 #[rustfmt::skip]
 pub(super) const SPANISH: LanguageRules = LanguageRules {
     leads: &[
-        ("no, ", Some(Correction)), ("recuerda que ", Some(Note)), ("ten en cuenta que ", Some(Note)),
+        ("no, ", Some(Correction)), ("recuerda que ", Some(Note)),
+        ("ten en cuenta que ", Some(Note)),
         ("para tu información, ", Some(Note)), ("por favor, ", None), ("por favor ", None),
         ("y ", None), ("también ", None), ("importante: ", None), ("ok, ", None),
     ],
@@ -126,30 +136,37 @@ pub(super) const SPANISH: LanguageRules = LanguageRules {
         (" no quiero ", Preference),
     ],
     articles: &[
-        "el", "la", "los", "las", "lo", "este", "esta", "esto", "ese", "esa", "eso", "que", "todavía",
+        "el", "la", "los", "las", "lo", "este", "esta", "esto", "ese", "esa", "eso", "que",
+        "todavía",
         "aún", "también", "perder", "ver", "más",
     ],
     pairs: &[],
     always: &["siempre", "nunca", "jamás"],
     imperatives: &[
-        "agrega", "añade", "comprueba", "corre", "crea", "documenta", "ejecuta", "ejecute", "escribe",
+        "agrega", "añade", "comprueba", "corre", "crea", "documenta", "ejecuta", "ejecute",
+        "escribe",
         "escriba", "formatea", "guarda", "haz", "lanza", "mantén", "nombra", "pon", "pregunta",
-        "pregúntame", "prueba", "responde", "respóndeme", "revisa", "sigue", "trabaja", "usa", "use",
+        "pregúntame", "prueba", "responde", "respóndeme", "revisa", "sigue", "trabaja", "usa",
+        "use",
         "utiliza", "utilice",
     ],
     modals: &["deben", "debes", "hay", "tienen", "tienes"],
     is_order: |words| {
         // "Nunca hagas", "no uses nunca": the subjunctive of the second person ends in -s.
-        let is_subjunctive = |verb: &str| verb.len() > 3 && (verb.ends_with("as") || verb.ends_with("es"));
-        let is_infinitive = |verb: &str| verb.ends_with("ar") || verb.ends_with("er") || verb.ends_with("ir");
-        matches!(words, ["nunca" | "siempre" | "jamás", verb, ..] if is_subjunctive(verb) || is_infinitive(verb))
+        let ends = |verb: &str, ends: &[&str]| ends.iter().any(|end| verb.ends_with(end));
+        let is_subjunctive = |verb: &str| verb.len() > 3 && ends(verb, &["as", "es"]);
+        let is_verb = |verb: &str| is_subjunctive(verb) || ends(verb, &["ar", "er", "ir"]);
+        matches!(words, ["nunca" | "siempre" | "jamás", verb, ..] if is_verb(verb))
             || matches!(words, ["no", verb, "nunca" | "jamás", ..] if is_subjunctive(verb))
     },
     momentary: &[
-        " hoy ", " ayer ", " mañana ", " esta vez ", " por ahora ", " ahora mismo ", " por el momento ",
-        " de momento ", " acabo de ", " este archivo ", " esta función ", " esta rama ", " esta línea ",
+        " hoy ", " ayer ", " mañana ", " esta vez ", " por ahora ", " ahora mismo ",
+        " por el momento ",
+        " de momento ", " acabo de ", " este archivo ", " esta función ", " esta rama ",
+        " esta línea ",
         " esa variable ", " esa función ", " por qué ", " botón ", " menú ", " título ", " página ",
-        " ventana ", " lista ", " visible ", " vacía ", " vacío ", " falla ", " fallando ", " error ",
+        " ventana ", " lista ", " visible ", " vacía ", " vacío ", " falla ", " fallando ",
+        " error ",
         " funcionado ", " versión ", " variante ", " entiendo ", " todavía ", " he visto ",
     ],
 };
