@@ -218,9 +218,8 @@ mod tests {
         )
     }
 
+    // `PROPTEST_CASES=10000` tries more sessions.
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(cases()))]
-
         #[test]
         fn every_size_holds_and_every_item_is_whole(
             checkpoint in checkpoints(),
@@ -245,15 +244,6 @@ mod tests {
                     prop_assert!(text.contains(said.as_str()));
                 }
             }
-        }
-    }
-
-    /// The soak test tries 10,000 sessions.
-    fn cases() -> u32 {
-        if std::env::var("THROUGHLINE_SOAK").is_ok() {
-            10_000
-        } else {
-            256
         }
     }
 
