@@ -126,7 +126,7 @@ impl HookCall {
         })
     }
 
-    /// Says whether the daemon has begun to answer. Its reply follows unless it stops or is stopped.
+    /// Says whether the daemon has begun to answer. Its reply follows unless it is stopped.
     pub fn is_acknowledged(&self) -> bool {
         self.exchange.response.starts_with(ACKNOWLEDGEMENT)
     }

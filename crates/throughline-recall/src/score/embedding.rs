@@ -172,7 +172,7 @@ pub fn cosine(a: &Embedding, b: &Embedding) -> f32 {
 }
 
 pub fn dot(a: &Embedding, b: &Embedding) -> f32 {
-    // Independent sums let the compiler use vector instructions, and the processor run them at once.
+    // Independent sums let the compiler use vector instructions, several at a time.
     let mut sums = [0.0; 16];
     for (a, b) in a.chunks_exact(16).zip(b.chunks_exact(16)) {
         for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {

@@ -185,18 +185,16 @@ impl Vocabulary {
             add_vector(sum, vector);
             return;
         }
-        let occurs_again = std::mem::replace(&mut word.has_occurred, true);
-        // The vector of a surplus word would stay when the word goes.
-        if !occurs_again || self.vectors.len() == VECTORS_MAX || at >= WORDS_MAX {
-            for piece in pieces {
-                table.add_piece(*piece, sum);
-            }
-            return;
-        }
+        // The pieces are always added up first: otherwise a sum would be rounded by what was searched
+        // for before, and equal searches would differ.
         let vector = word_vector(table, pieces);
         add_vector(sum, &vector);
-        word.vector = u32::try_from(self.vectors.len()).ok();
-        self.vectors.push(vector);
+        let occurs_again = std::mem::replace(&mut word.has_occurred, true);
+        // The vector of a surplus word would stay when the word goes.
+        if occurs_again && self.vectors.len() < VECTORS_MAX && at < WORDS_MAX {
+            word.vector = Some(index(self.vectors.len()));
+            self.vectors.push(vector);
+        }
     }
 
     fn add(&mut self, folded: &str, hash: u64, embeddings: Option<&EmbeddingTable>) -> usize {
@@ -325,12 +323,12 @@ mod tests {
         let mut vocabulary = Vocabulary::take();
         let at = vocabulary.find("carburettor", &terms, Some(&table));
         let mut vector = || {
-            let mut sum = [0.0; DIMS];
+            let mut sum = [1e3; DIMS];
             vocabulary.add_vector(at, &table, &mut sum);
             sum
         };
         let first = vector();
-        assert_ne!(first, [0.0; DIMS]);
+        assert_ne!(first, [1e3; DIMS]);
         assert_eq!([vector(), vector()], [first, first]);
     }
 

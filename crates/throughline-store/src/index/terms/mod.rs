@@ -53,7 +53,7 @@ pub struct IndexWord<'a> {
 
 /// What a byte is to the words of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ByteClass {
+enum WordByte {
     Separator,
     /// A small letter or a digit, which folding leaves as it is.
     Plain,
@@ -61,16 +61,16 @@ enum ByteClass {
     Other,
 }
 
-static BYTE_CLASSES: [ByteClass; 256] = byte_classes();
+static WORD_BYTES: [WordByte; 256] = word_bytes();
 
-const fn byte_classes() -> [ByteClass; 256] {
-    let mut classes = [ByteClass::Other; 256];
+const fn word_bytes() -> [WordByte; 256] {
+    let mut classes = [WordByte::Other; 256];
     let mut byte = 0_u8;
     while byte < 0x80 {
         if byte.is_ascii_lowercase() || byte.is_ascii_digit() {
-            classes[byte as usize] = ByteClass::Plain;
+            classes[byte as usize] = WordByte::Plain;
         } else if !byte.is_ascii_uppercase() {
-            classes[byte as usize] = ByteClass::Separator;
+            classes[byte as usize] = WordByte::Separator;
         }
         byte += 1;
     }
@@ -81,19 +81,19 @@ const fn byte_classes() -> [ByteClass; 256] {
 pub fn words<'a>(text: &'a str, mut each: impl FnMut(IndexWord<'a>)) {
     let bytes = text.as_bytes();
     let class_at = |at: usize| match bytes.get(at) {
-        Some(byte) => BYTE_CLASSES[usize::from(*byte)],
-        None => ByteClass::Separator,
+        Some(byte) => WORD_BYTES[usize::from(*byte)],
+        None => WordByte::Separator,
     };
     let mut at = 0;
     while at < bytes.len() {
         let class = class_at(at);
-        if class == ByteClass::Plain {
+        if class == WordByte::Plain {
             let mut end = at + 1;
-            while class_at(end) == ByteClass::Plain {
+            while class_at(end) == WordByte::Plain {
                 end += 1;
             }
             // Most words are of this form, and need no folding or splitting.
-            if class_at(end) == ByteClass::Separator {
+            if class_at(end) == WordByte::Separator {
                 if end - at <= WORD_BYTES_MAX {
                     each(IndexWord {
                         start: at,
@@ -106,7 +106,7 @@ pub fn words<'a>(text: &'a str, mut each: impl FnMut(IndexWord<'a>)) {
                 continue;
             }
         }
-        if class != ByteClass::Separator {
+        if class != WordByte::Separator {
             let end = run_end(text, at);
             if end == at {
                 // A character that is neither letter nor digit.
