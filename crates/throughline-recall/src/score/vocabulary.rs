@@ -185,8 +185,8 @@ impl Vocabulary {
             add_vector(sum, vector);
             return;
         }
-        // The pieces are always added up first: otherwise a sum would be rounded by what was searched
-        // for before, and equal searches would differ.
+        // The pieces are always added up first. Otherwise the rounding would depend on what was
+        // searched for before, and equal searches would differ.
         let vector = word_vector(table, pieces);
         add_vector(sum, &vector);
         let occurs_again = std::mem::replace(&mut word.has_occurred, true);
