@@ -58,7 +58,7 @@ async function decide(pattern: Pattern, decision: Decision): Promise<void> {
     const content = (
       <>
         <p>This writes <code>{planned.file}</code>:</p>
-        <pre class="diff-text">{(planned.diff ?? "").split("\n").map((line) => <span class={line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : undefined}>{visible(line)}{"\n"}</span>)}</pre>
+        <pre class="diff-text" role="region" aria-label="Diff" tabIndex={0}>{(planned.diff ?? "").split("\n").map((line) => <span class={line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : undefined}>{visible(line)}{"\n"}</span>)}</pre>
       </>
     );
     confirmDialog(decision === "approve" ? "Approve this pattern?" : "Withdraw this pattern?", content, decision === "approve" ? "Approve" : "Withdraw", () => {

@@ -36,7 +36,7 @@ export async function setSwitch(which: Switch, on: boolean, isUndo = false): Pro
     const content = (
       <>
         <p>This changes <code>{planned.file}</code>:</p>
-        <pre class="diff-text">{planned.diff.trimEnd().split("\n").map((line) => <span class={line.startsWith("+") ? "added" : "removed"}>{visible(line)}{"\n"}</span>)}</pre>
+        <pre class="diff-text" role="region" aria-label="Diff" tabIndex={0}>{planned.diff.trimEnd().split("\n").map((line) => <span class={line.startsWith("+") ? "added" : "removed"}>{visible(line)}{"\n"}</span>)}</pre>
         <p class="faint">Everything else in the file stays as it is, comments too.</p>
       </>
     );

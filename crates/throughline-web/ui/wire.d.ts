@@ -1390,7 +1390,10 @@ export interface components {
             /** @description At most 40 words */
             text: string;
         };
-        /** @description A record to store. `key`, `at` and `folder` are other names of `id`, `ts` and `workspace`. */
+        /**
+         * @description A record to store. `key`, `at` and `folder` are other names of `id`, `ts` and `workspace`. Other
+         *     fields are ignored, and the answer names them.
+         */
         NewRecord: {
             /** @description When it happened, in RFC 3339 */
             at?: string | null;
@@ -1553,6 +1556,8 @@ export interface components {
         };
         RecordKept: {
             id: string;
+            /** @description Fields of the request that a record does not have */
+            ignored?: string[];
             /** @description The record was stored before, or was forgotten and stays so */
             known: boolean;
         };
@@ -3953,7 +3958,7 @@ export interface operations {
     forget: {
         parameters: {
             query?: {
-                /** @description Lists what would be deleted, and deletes nothing */
+                /** @description Lists what would be deleted, and deletes nothing; needs no value */
                 dry_run?: boolean;
                 /** @description The `confirm` of the dry run; the page must send it */
                 confirm?: string;
@@ -4761,7 +4766,7 @@ export interface operations {
     forget: {
         parameters: {
             query?: {
-                /** @description Lists what would be deleted, and deletes nothing */
+                /** @description Lists what would be deleted, and deletes nothing; needs no value */
                 dry_run?: boolean;
                 /** @description The `confirm` of the dry run; the page must send it */
                 confirm?: string;
@@ -6423,7 +6428,7 @@ export interface operations {
     session: {
         parameters: {
             query?: {
-                /** @description Lists what would be deleted, and deletes nothing */
+                /** @description Lists what would be deleted, and deletes nothing; needs no value */
                 dry_run?: boolean;
                 /** @description The `confirm` of the dry run; the page must send it */
                 confirm?: string;
@@ -8359,7 +8364,7 @@ export interface operations {
             query: {
                 /** @description The workspace's address, its name, or one of its folders */
                 path: string;
-                /** @description Lists what would be deleted, and deletes nothing */
+                /** @description Lists what would be deleted, and deletes nothing; needs no value */
                 dry_run?: boolean;
                 /** @description The `confirm` of the dry run; the page must send it */
                 confirm?: string;

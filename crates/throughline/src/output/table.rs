@@ -158,10 +158,13 @@ pub(crate) fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// Formats a count with its noun: "1 record", "2 records", "2 summaries".
+/// Formats a count with its noun: "1 record", "2 records", "2 summaries", "2 days".
 pub(crate) fn count(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
-    match noun.strip_suffix('y') {
+    let stem = noun
+        .strip_suffix('y')
+        .filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    match stem {
         _ if number == 1 => format!("1 {noun}"),
         Some(stem) => format!("{number} {stem}ies"),
         None => format!("{number} {noun}s"),
@@ -177,6 +180,13 @@ mod tests {
         let rows =
             [["a", "long", "x"], ["bbb", "é", ""]].map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(format_table(&rows), "a    long  x\nbbb  é\n");
+    }
+
+    #[test]
+    fn counts_have_the_plural_of_their_noun() {
+        let counted = ["record", "summary", "day"].map(|noun| count(2, noun));
+        assert_eq!(counted, ["2 records", "2 summaries", "2 days"]);
+        assert_eq!(count(1, "day"), "1 day");
     }
 
     #[track_caller]
