@@ -176,7 +176,7 @@ mod tests {
         );
     }
 
-    /// What stands around a text that was searched before, and the names before it, still count.
+    /// Secrets around a text that was searched before are found, and so are names before it.
     #[test]
     fn secrets_around_a_checked_text_are_replaced() {
         let redactor = Redactor::new([7; 32]);

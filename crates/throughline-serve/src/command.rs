@@ -35,9 +35,9 @@ pub struct CommandRequest {
 /// The output of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandReply {
-    /// What is printed to standard error first, one message each.
+    /// The messages that are printed to standard error first.
     pub messages: Vec<String>,
-    /// What is printed to standard output.
+    /// The text that is printed to standard output.
     pub text: String,
     /// The text is for people: a terminal wraps it, and shows it in a pager if it is long.
     pub is_paged: bool,

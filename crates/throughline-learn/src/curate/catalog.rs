@@ -62,7 +62,7 @@ pub enum GuidanceTrust {
     /// The user wrote or approved it, or it is the template that the user's gate lets pass.
     #[default]
     User,
-    /// A model drafted it, and nobody approved it yet.
+    /// A model drafted it, and the user has not approved it yet.
     Model,
 }
 

@@ -118,7 +118,7 @@ pub struct CandidateView {
     pub guidance: String,
     /// The model that drafted the text.
     pub drafted_by: Option<String>,
-    /// `model` while nobody has approved a draft.
+    /// `model` while the user has not approved a draft.
     pub trust: GuidanceTrust,
 }
 

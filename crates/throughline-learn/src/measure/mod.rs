@@ -212,7 +212,7 @@ impl MeasuredPattern<'_> {
             .filter(|group| group.workspace != self.workspace || self.since(group.flavor).is_none())
             .filter(|group| group.started.is_some() && self.fits(group))
             .collect();
-        // A signal that never occurs elsewhere is no control: nothing could have changed there.
+        // A signal that never occurs elsewhere cannot be a control: its rate cannot change there.
         elsewhere.iter().find(|group| self.affects(group))?;
         let (before, after): (Vec<_>, Vec<_>) = elsewhere
             .into_iter()

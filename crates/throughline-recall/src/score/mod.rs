@@ -246,7 +246,7 @@ pub(crate) fn sort_by_score(records: &mut [ScoredRecord]) {
     order.sort_by(|a, b| compare(&records[*a], &records[*b]));
     for at in 0..order.len() {
         let mut from = order[at];
-        // What was there before has been swapped to where it was needed less.
+        // The record that was here has been swapped to the position of an earlier one.
         while from < at {
             from = order[from];
         }

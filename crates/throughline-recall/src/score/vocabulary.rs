@@ -17,9 +17,9 @@ use crate::query::{ParsedQuestion, QuestionTerm};
 const WORDS_MAX: usize = 48 << 10;
 /// The most words whose vectors are kept, of half a kilobyte each.
 const VECTORS_MAX: usize = 8 << 10;
-/// After so many searches a vocabulary starts anew: what the texts are about has changed.
+/// After so many searches a vocabulary starts empty again, because the topics have changed.
 const SEARCHES_MAX: u32 = 4096;
-/// The number of no query: a vocabulary starts anew long before it has answered so many.
+/// The number of no query. A vocabulary starts empty again long before it reaches this number.
 const NO_QUERY: u32 = u32::MAX;
 /// Vocabularies that wait for later searches: as many searches can share them at the same time.
 const SPARE_MAX: usize = 2;
@@ -99,7 +99,7 @@ pub(super) struct Vocabulary {
     query: u32,
 }
 
-/// What is known of a word.
+/// The properties of a word.
 #[derive(Debug)]
 pub(super) struct KnownWord {
     pieces: WordPieces,

@@ -151,7 +151,7 @@ fn starts_word(text: &str, start: usize) -> bool {
 fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
     let limit = text.floor_char_boundary(end + GAP_BYTES_MAX);
     let mut at = end;
-    // `use password Wint3r!x for now`: without a verb only what is no word counts.
+    // `use password Wint3r!x for now`: without a verb only a value that is not a word counts.
     if let Some((start, end)) = password_at(text, end).filter(|_| text[..end].ends_with(' '))
         && is_unlike_words(&text[start..end])
     {

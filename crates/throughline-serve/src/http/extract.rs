@@ -13,8 +13,8 @@ use utoipa::ToSchema;
 use super::problem::Problem;
 use crate::requests::RequestError;
 
-/// The query string of a URL. An empty parameter counts as not given, except `dry_run`: whoever
-/// names it must not lose anything because its value is missing.
+/// The query string of a URL. An empty parameter counts as not given, except `dry_run`: a client
+/// that names it must not delete anything because the value is missing.
 #[derive(Debug)]
 pub(super) struct QueryParams<T>(pub T);
 

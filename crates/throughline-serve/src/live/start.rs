@@ -13,7 +13,7 @@ use super::from_store::EARLIER_SESSIONS_MAX;
 const HINTS_MAX: usize = 8;
 const HINT_CHARS_MAX: usize = 2_000;
 
-/// What is known of a session when its files are predicted.
+/// The properties of a session from which its files are predicted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SessionOpening {
     /// Prompts and calls before the first file was used.

@@ -143,7 +143,7 @@ mod tests {
             assert!(buffer.len() >= size.min(text.len()));
             assert!(text.starts_with(&buffer), "{size}");
         }
-        // What comes after the step is not needed, nor looked at.
+        // The reader needs nothing after this step, so nothing after it is decompressed.
         let cut = &data[..data.len() - 100];
         decompress_beginning(cut, 40_000, &mut buffer).unwrap();
         assert_eq!(buffer[..40_000], text[..40_000]);

@@ -611,7 +611,7 @@ fn open_id(ui: &TestUi<'_>) -> String {
     ui.state.session.as_ref().unwrap().session.id.to_string()
 }
 
-/// What is typed at random: text, and the letters of actions.
+/// Random input: text, and the letters of actions.
 const LETTERS: &str = "threshold co-?1234567jkJKeEgGnNoOvfpxysut[]+m/*RA#設🎉\u{301}";
 
 fn key() -> impl Strategy<Value = UiEvent> {

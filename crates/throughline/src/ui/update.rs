@@ -105,7 +105,7 @@ pub(super) fn ask_rows(state: &mut UiState, screen: Screen) -> Vec<UiEffect> {
 
 /// Asks for the rows of a screen again. The row that is selected stays selected.
 pub(super) fn ask_refresh(state: &mut UiState, screen: Screen) -> Vec<UiEffect> {
-    // What was asked for last is not shown yet, and decides which row is selected.
+    // The latest request decides which row is selected, even before its result is shown.
     let was_refresh = !state.list_of(screen).is_pending() || state.list_of(screen).is_refresh;
     let effects = ask_rows(state, screen);
     state.list_of_mut(screen).is_refresh = was_refresh;

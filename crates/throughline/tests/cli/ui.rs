@@ -345,7 +345,7 @@ fn check_widget(shell: Shell, load: &str) {
     assert!(screen.contains("echo bound"), "{screen}");
     tmux.press(&["C-c"]);
     tmux.wait_until("the prompt", |screen| screen.trim_end().ends_with("ready>"));
-    // What is typed is searched for, and stays if nothing is chosen.
+    // The typed text is searched for, and it stays if nothing is chosen.
     tmux.type_text("reorder");
     tmux.press(&["C-g"]);
     tmux.wait_for(" hits · ");

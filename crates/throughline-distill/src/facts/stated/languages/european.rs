@@ -41,7 +41,7 @@ impl LanguageRules {
         if self.momentary.iter().any(|phrase| text.contains(phrase)) {
             return None;
         }
-        // What somebody wants to be remembered needs no other sign.
+        // A request to remember something needs no other sign.
         let kind = match announced {
             Some(FactKind::Note) => Some(FactKind::Note),
             _ => self.kind(&text),

@@ -43,7 +43,7 @@ pub(super) const GERMAN: LanguageRules = LanguageRules {
     ],
     modals: &["muss", "müssen", "darf", "dürfen", "musst", "sollst"],
     is_order: |words| {
-        // "Nie direkt auf main pushen": an infinitive at the end, and nobody who does it.
+        // "Nie direkt auf main pushen": an infinitive at the end, without a subject.
         let is_infinitive = |word: &&str| word.len() > 4 && word.ends_with("en");
         let before_comma = words.split(|word| *word == ",").next().unwrap_or_default();
         let actors = ["ich", "er", "sie", "es", "das", "wird", "werden", "wurde", "wurden", "kann",
