@@ -1,6 +1,6 @@
 //! The title of a session, made of a prompt.
 
-/// The longest title, in characters.
+/// The longest title, in characters, without the mark that it goes on.
 const TITLE_CHARS_MAX: usize = 120;
 
 /// Returns the first line of a prompt. A line that only announces the next one, such as "Implement
@@ -18,7 +18,26 @@ pub(crate) fn prompt_title(text: &str) -> Option<String> {
         }
         _ => first.to_owned(),
     };
-    Some(title.chars().take(TITLE_CHARS_MAX).collect())
+    Some(shorten_title(&title))
+}
+
+/// Returns the first line of a text as a title; `None` if the text is blank.
+pub(crate) fn first_line_title(text: &str) -> Option<String> {
+    let line = text.trim_start().lines().next()?.trim_end();
+    (!line.is_empty()).then(|| shorten_title(line))
+}
+
+/// Cuts a title that is too long behind a word, and marks that it goes on.
+fn shorten_title(title: &str) -> String {
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some((limit, _)) = title.char_indices().nth(TITLE_CHARS_MAX) else {
+        return title;
+    };
+    // A text without spaces, such as Chinese, is cut anywhere.
+    let is_behind_word = title[limit..].starts_with(' ');
+    let space = title[..limit].rfind(' ').filter(|_| !is_behind_word);
+    let end = space.filter(|at| at * 2 >= limit).unwrap_or(limit);
+    format!("{}…", &title[..end])
 }
 
 #[cfg(test)]
@@ -44,6 +63,26 @@ mod tests {
         check("\n  Fix the build\nand more", Some("Fix the build"));
         check("Fix this:", Some("Fix this:"));
         check(" \n", None);
-        assert_eq!(prompt_title(&"é".repeat(200)).unwrap().chars().count(), 120);
+    }
+
+    #[test]
+    fn a_long_title_ends_behind_a_word() {
+        let shortened = |text: &str| first_line_title(text).unwrap();
+        let words = "word ".repeat(23);
+        assert_eq!(
+            shortened(&format!("{words}please look\nat this")),
+            format!("{words}…").replace(" …", "…")
+        );
+        assert_eq!(
+            shortened(&format!("{words}12345 then")),
+            format!("{words}12345…")
+        );
+        assert_eq!(shortened(&"é".repeat(120)), "é".repeat(120));
+        assert_eq!(shortened(&"é".repeat(200)), format!("{}…", "é".repeat(120)));
+        assert_eq!(
+            prompt_title(&format!("a {}", "é".repeat(200))).unwrap(),
+            format!("a {}…", "é".repeat(118))
+        );
+        assert_eq!(first_line_title(" \n "), None);
     }
 }

@@ -13,9 +13,8 @@ use super::discover::AntigravityLocation;
 use super::wire::Step;
 use crate::adapter::{load_state, save_state};
 use crate::calls::OpenCalls;
+use crate::title::first_line_title;
 use crate::{InputLine, LogReader, ParseOutput, lines};
-
-const TITLE_CHARS_MAX: usize = 200;
 
 #[derive(Debug)]
 pub(crate) struct AntigravityLogReader {
@@ -99,10 +98,9 @@ impl AntigravityLogReader {
         };
         let text = between(&step.content, "<USER_REQUEST>", "</USER_REQUEST>");
         let text = text.unwrap_or(&step.content).trim();
-        let first = text.lines().next().unwrap_or_default().trim_end();
-        if explicit && !self.state.titled && !first.is_empty() {
+        let is_untitled = explicit && !self.state.titled;
+        if let Some(text) = first_line_title(text).filter(|_| is_untitled) {
             self.state.titled = true;
-            let text = first.chars().take(TITLE_CHARS_MAX).collect();
             let title = Some(Title {
                 text,
                 rank: TitleRank::FirstPrompt,

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::wire::{Context, Event, Start};
 use crate::ParseOutput;
 use crate::calls::OpenCalls;
+use crate::title::first_line_title;
 
 /// How many calls, permissions and subagents are remembered; the oldest are dropped beyond this.
 const REMEMBERED_MAX: usize = 256;
-const TITLE_CHARS_MAX: usize = 200;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -120,18 +120,11 @@ impl CopilotReaderState {
     }
 
     pub(crate) fn emit_title(&mut self, text: &str, rank: TitleRank, out: &mut ParseOutput) {
-        let line = text
-            .trim_start()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim_end();
         let has_title = rank == TitleRank::FirstPrompt && self.titled;
-        if line.is_empty() || has_title {
+        let Some(text) = first_line_title(text).filter(|_| !has_title) else {
             return;
-        }
+        };
         self.titled = true;
-        let text = line.chars().take(TITLE_CHARS_MAX).collect();
         let title = Some(Title { text, rank });
         out.push(LogEntry::Session(SessionPatch {
             title,

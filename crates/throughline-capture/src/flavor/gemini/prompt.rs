@@ -4,6 +4,7 @@ use memory::{Block, Boundary, Origin};
 
 use super::wire::Message;
 use crate::flavor::gemini_content::GeminiPart;
+use crate::title::first_line_title;
 
 /// The beginnings of Gemini CLI's own messages.
 const HARNESS_PREFIXES: &[&str] = &[
@@ -101,13 +102,11 @@ pub(crate) fn workspace(text: &str) -> Option<&str> {
 
 /// Returns the first line of a prompt as a title.
 pub(crate) fn title(blocks: &[Block]) -> Option<String> {
-    const TITLE_CHARS_MAX: usize = 200;
     let text = blocks.iter().find_map(|block| match block {
         Block::Text(text) => Some(text),
         _ => None,
     })?;
-    let line = text.trim_start().lines().next()?.trim_end();
-    (!line.is_empty()).then(|| line.chars().take(TITLE_CHARS_MAX).collect())
+    first_line_title(text)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Turns the lines of a session into entries.
 
+use jiff::Timestamp;
 use memory::{
     Block, Boundary, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId,
     SessionPatch, Title, TitleRank,
@@ -28,6 +29,10 @@ pub(crate) struct PiReaderState {
     chain: IdChain,
     pub calls: OpenCalls,
     titled: bool,
+    /// When the session was forked off another one, whose entries come first.
+    forked: Option<Timestamp>,
+    /// A prompt of the other session has become the title, until an own one comes.
+    titled_by_parent: bool,
 }
 
 impl PiLogReader {
@@ -89,6 +94,7 @@ impl PiLogReader {
         self.state.session = header.id.to_text();
         self.state.cwd = header.cwd.to_text();
         let parent = header.parent_session.get().map(discover::session_in_name);
+        self.state.forked = header.timestamp.0.filter(|_| parent.is_some());
         out.push(LogEntry::Session(SessionPatch {
             cwd: header.cwd.to_text(),
             model: header.model_id.to_text(),
@@ -130,12 +136,30 @@ impl PiLogReader {
         push_message(message, blocks, out);
     }
 
-    /// Emits the first prompt as the session's title.
-    pub(super) fn emit_first_title(&mut self, prompt: &str, out: &mut ParseOutput) {
-        if !self.state.titled {
-            self.state.titled = true;
-            self.emit_title(prompt, TitleRank::FirstPrompt, out);
+    /// Emits the first prompt as the session's title. A fork begins with the entries of its parent,
+    /// of which the first is the title only while the fork has no prompt of its own.
+    pub(super) fn emit_first_title(
+        &mut self,
+        prompt: &str,
+        at: Option<Timestamp>,
+        out: &mut ParseOutput,
+    ) {
+        let is_parents = match (at, self.state.forked) {
+            (Some(at), Some(forked)) => at < forked,
+            _ => false,
+        };
+        let titled = match is_parents {
+            true => &mut self.state.titled_by_parent,
+            false => &mut self.state.titled,
+        };
+        if std::mem::replace(titled, true) {
+            return;
         }
+        let rank = match is_parents {
+            true => TitleRank::SmallTalk,
+            false => TitleRank::FirstPrompt,
+        };
+        self.emit_title(prompt, rank, out);
     }
 
     fn emit_title(&self, text: &str, rank: TitleRank, out: &mut ParseOutput) {

@@ -60,7 +60,7 @@ impl PiLogReader {
             }
         }
         if let Some(Block::Text(text)) = blocks.first() {
-            self.emit_first_title(text, out);
+            self.emit_first_title(text, line.timestamp.0, out);
         }
         let header = self.new_message(number, line, Role::User, Origin::Human, &blocks);
         push_message(header, blocks, out);

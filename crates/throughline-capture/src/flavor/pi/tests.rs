@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use memory::{LogEntry, Usage};
+use memory::{Flavor, LogEntry, SessionId, SessionPatch, Usage};
+use serde_json::json;
 
 use super::PI;
+use super::log::PiLogReader;
 use crate::test_support::{check_all, fixtures, read_source, show_fixture, usage_by_key};
+use crate::{InputLine, LogReader, ParseOutput};
 
 const MADE: &str = "agent/sessions/--home-dev-proj--";
 
@@ -87,6 +90,63 @@ fn usage_is_what_the_lines_add_up_to() {
         assert_eq!(counted, usage, "{source:?}");
         assert!((paid - cost).abs() < 1e-9, "{paid} {cost}");
     }
+}
+
+/// A fork is titled by its first own prompt, and by its parent's only while it has none.
+#[test]
+fn a_fork_is_titled_by_its_own_prompt() {
+    let header = json!({
+        "type": "session",
+        "id": "f",
+        "timestamp": "2026-06-01T10:00:00Z",
+        "cwd": "/p",
+        "parentSession": "/s/2026_o.jsonl",
+    });
+    let header = header.to_string();
+    let prompt = |time: &str, text: &str| {
+        let message = json!({
+            "type": "message",
+            "id": time,
+            "timestamp": format!("2026-06-01T{time}Z"),
+            "message": {"role": "user", "content": text},
+        });
+        message.to_string()
+    };
+    let title = |prompts: &[String]| {
+        let source = fixtures(&PI).swap_remove(0);
+        let mut reader = PiLogReader::new(&source, None);
+        let mut merged = SessionPatch::new(SessionId::of(Flavor::Pi, "f"), Flavor::Pi);
+        let lines = std::iter::once(header.as_str()).chain(prompts.iter().map(String::as_str));
+        for (number, text) in (1..).zip(lines) {
+            let mut out = ParseOutput::default();
+            reader.read_line(
+                InputLine {
+                    number,
+                    text,
+                    offset: 0,
+                },
+                &mut out,
+            );
+            for entry in out.entries {
+                if let LogEntry::Session(patch) = entry {
+                    merged.merge(patch);
+                }
+            }
+            // The next line is read by another process.
+            reader = PiLogReader::new(&source, Some(&reader.state()));
+        }
+        merged.title.map(|title| title.text)
+    };
+    let parents = [
+        prompt("09:00:00", "count the lines"),
+        prompt("09:30:00", "and the words"),
+    ];
+    assert_eq!(title(&parents).as_deref(), Some("count the lines"));
+    let [first, second] = parents;
+    let own = prompt("10:00:01", "rename the module");
+    let later = prompt("10:00:02", "now test it");
+    let titled = title(&[first, second, own, later]);
+    assert_eq!(titled.as_deref(), Some("rename the module"));
 }
 
 /// A fork repeats its parent's entries and bills under their names.

@@ -10,9 +10,8 @@ use super::session::{self, QwenReaderState};
 use super::wire::{Payload, Record};
 use crate::adapter::{load_state, save_state};
 use crate::flavor::gemini_content::{self, GeminiPart};
+use crate::title::first_line_title;
 use crate::{InputLine, LogReader, ParseOutput, lines};
-
-const TITLE_CHARS_MAX: usize = 200;
 
 /// Kinds of system records without content, or with content that another record repeats.
 const IGNORED_KINDS: &[&str] = &[
@@ -76,17 +75,10 @@ impl QwenLogReader {
     }
 
     fn emit_title(&mut self, mark: &RecordContext<'_>, text: &str, out: &mut ParseOutput) {
-        let line = text
-            .trim_start()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim_end();
-        if self.state.titled || line.is_empty() {
+        let Some(text) = first_line_title(text).filter(|_| !self.state.titled) else {
             return;
-        }
+        };
         self.state.titled = true;
-        let text = line.chars().take(TITLE_CHARS_MAX).collect();
         mark.emit_title(
             Title {
                 text,
