@@ -16,7 +16,7 @@ pub const KINDS: [FactKind; 3] = [FactKind::Preference, FactKind::Decision, Fact
 ///
 /// Most prompts state nothing, so the threshold is above the one that suits the labelled sentences,
 /// half of which are statements.
-pub const PROBABILITY_MIN: f64 = 0.75;
+pub const PROBABILITY_MIN: f64 = 0.72;
 
 /// The weights of a feature, one for each of [`KINDS`].
 pub type KindWeights = [f64; KINDS.len()];

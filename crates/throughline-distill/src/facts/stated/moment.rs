@@ -23,6 +23,8 @@ const OPENINGS: &[&str] = &[
     "i also ", "i did ", "i have just ", "if so ", "confirm ", "refer to ", "plan ", "for example ",
     "yes please", "there is also ", "there are also ", "there are some ", "there is a comment ",
     "i like the ", "i like how ", "i like that ", "i like this ", "i like it", "that is not the ",
+    "there was ", "there were ", "there is just ", "no matching ", "no such ", "more ", "cool ",
+    "consider ", "you have ", "you are a ", "as you ", "like for ", "one or more ", "oh ",
     "basically ", "definitely ", "for some reason ", "in addition ", "continue ", "spawn ",
 ];
 
@@ -46,13 +48,17 @@ const LASTING: &[&str] = &[" yesterday's ", " from today on ", " as of today "];
 
 /// Says whether a sentence asks, guesses, quotes, or refers to the task at hand.
 pub(super) fn is_momentary(sentence: &str) -> bool {
-    if sentence.contains('?') || sentence.starts_with(['"', '“', '\'']) {
+    let is_quoted =
+        sentence.starts_with(['"', '“', '\'']) || sentence.matches('"').count() % 2 == 1;
+    if sentence.contains('?') || is_quoted {
         return true;
     }
     let tokens = tokens(sentence);
     if is_single_task(&tokens)
         || is_command_line(&tokens)
         || is_complaint(&tokens)
+        || describes_code(&tokens)
+        || names_commit(&tokens)
         || names_line(&tokens)
     {
         return true;
@@ -84,6 +90,30 @@ fn is_command_line(tokens: &[TaggedWord]) -> bool {
         && !tokens
             .iter()
             .any(|token| FUNCTION_WORDS.contains(&token.form))
+}
+
+/// Says whether a sentence speaks of a function or a type and does not begin as a rule does:
+/// reviews and reports name parts of the code, rules seldom.
+fn describes_code(tokens: &[TaggedWord]) -> bool {
+    const RULES: &[&str] = &[
+        "always", "never", "use", "prefer", "avoid", "do", "we", "our", "every", "all", "only",
+    ];
+    let begins_as_rule = tokens
+        .first()
+        .is_some_and(|first| RULES.contains(&first.word.as_str()));
+    let codes = tokens.iter().filter(|token| token.form == "CODE").count();
+    codes > 1 || codes == 1 && !begins_as_rule
+}
+
+/// Says whether a sentence names a commit by its hash.
+fn names_commit(tokens: &[TaggedWord]) -> bool {
+    tokens.iter().any(|token| {
+        let bytes = token.word.as_bytes();
+        (7..=40).contains(&bytes.len())
+            && bytes.iter().all(u8::is_ascii_hexdigit)
+            && bytes.iter().any(u8::is_ascii_digit)
+            && bytes.iter().any(u8::is_ascii_alphabetic)
+    })
 }
 
 /// "You broke the build": a report of what the agent did.

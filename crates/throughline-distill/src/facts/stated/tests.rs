@@ -121,6 +121,29 @@ fn pasted_quoted_and_hostile_text_states_nothing() {
 }
 
 #[test]
+fn announced_text_and_terminal_output_state_nothing() {
+    for text in [
+        "I got this feedback:\n\nNever call the parser without a limit",
+        "can you look at: Always close the file in the reader",
+        "brainstorm:\n- always write a summary\n- never print totals",
+        "1. never push to main\n2. we use pnpm",
+        "❯ app enable\nAlways run the command from a project folder",
+        "The cache in loadRateLimiter must always be warm",
+        "we always revert to 3fa94c1 first",
+        "name     we use pnpm in this repo",
+    ] {
+        assert_eq!(statements(text), [], "{text:?}");
+    }
+    for text in [
+        "Rules for this repo:\n- never push to main",
+        "Conventions:\n1. always use pnpm, never npm",
+        "Fix the build. We use pnpm in this repo",
+    ] {
+        assert_eq!(statements(text).len(), 1, "{text:?}");
+    }
+}
+
+#[test]
 fn references_to_lines_and_proposals_state_nothing() {
     for text in [
         "README.md:203 says that this never needs a code flow",

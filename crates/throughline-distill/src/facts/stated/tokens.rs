@@ -76,7 +76,9 @@ fn form(word: &str, written: &str, is_start: bool) -> &'static str {
         || word.trim_matches('.').contains('.');
     let is_name = written.chars().skip(1).any(char::is_uppercase)
         || !is_start && written.starts_with(char::is_uppercase);
-    if word
+    if is_code(written) {
+        "CODE"
+    } else if word
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'%')
     {
@@ -96,4 +98,22 @@ fn form(word: &str, written: &str, is_start: bool) -> &'static str {
     } else {
         "OTHER"
     }
+}
+
+/// Says whether a word is the name of a function or a type of a program: `parseLine`, `RateLimiter`
+/// with three parts, `close()`. Products have such names too (`GitHub`, `JavaScript`), with two.
+fn is_code(written: &str) -> bool {
+    let word = written.trim_matches('`');
+    if word.len() > 2 && word.contains("()") {
+        return true;
+    }
+    let name = word.rsplit('.').next().unwrap_or(word);
+    let is_name = name.len() > 3 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let humps = name
+        .as_bytes()
+        .windows(2)
+        .filter(|pair| !pair[0].is_ascii_uppercase() && pair[1].is_ascii_uppercase())
+        .count();
+    let starts_lower = name.starts_with(|c: char| c.is_ascii_lowercase());
+    is_name && (humps >= 2 || humps == 1 && starts_lower && name.len() > 6)
 }
