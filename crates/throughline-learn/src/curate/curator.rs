@@ -126,6 +126,8 @@ pub struct CandidateView {
 #[derive(Clone, Debug)]
 pub struct PlannedDecision<'a> {
     candidate: &'a PatternCandidate,
+    /// The repository of the pattern, if it is on this machine.
+    root: Option<&'a Path>,
     decision: ReviewDecision,
     why: Option<String>,
     guidance: Option<String>,
@@ -148,12 +150,15 @@ pub struct DecisionOutcome {
 }
 
 impl PlannedDecision<'_> {
-    /// Returns the change of the catalog as a unified diff.
+    /// Returns the change of the catalog as a unified diff, with a path relative to the repository.
     pub fn diff(&self) -> Option<String> {
         let change = self.change.as_ref()?;
+        let inside = self
+            .root
+            .and_then(|root| change.path.strip_prefix(root).ok());
         (change.before.as_ref() != Some(&change.after)).then(|| {
             unified_diff(&FileChange {
-                path: change.path.clone(),
+                path: inside.unwrap_or(&change.path).to_owned(),
                 before: change.before.clone(),
                 after: Some(change.after.clone()),
             })
@@ -302,7 +307,7 @@ impl<'a> Curator<'a> {
     /// Plans a decision. For an approval, `text` is what agents will read; without it, the template
     /// or the text that the catalog has.
     pub fn plan<'c>(
-        &self,
+        &'c self,
         candidate: &'c PatternCandidate,
         decision: ReviewDecision,
         text: Option<GuidanceText<'_>>,
@@ -314,6 +319,7 @@ impl<'a> Curator<'a> {
         };
         let mut planned = PlannedDecision {
             candidate,
+            root: self.root(candidate),
             decision,
             why,
             guidance: None,

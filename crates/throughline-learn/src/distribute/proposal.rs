@@ -14,6 +14,8 @@ const CONTEXT_LINES: usize = 3;
 /// Returns a change as a unified diff.
 pub fn unified_diff(change: &FileChange) -> String {
     let path = change.path.to_string_lossy().replace('\\', "/");
+    // A file outside of a repository is named as `git diff --no-index` names it.
+    let path = path.trim_start_matches('/');
     let (old, new) = (change.before.as_deref(), change.after.as_deref());
     let name = |text: Option<&str>, side: &str| match text {
         Some(_) => format!("{side}/{path}"),

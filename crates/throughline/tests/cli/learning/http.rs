@@ -128,13 +128,12 @@ fn an_approval_and_a_distribution_need_the_tokens_of_their_dry_runs() {
         body
     };
     let shown = daemon.post(&path, &with(&approve, "dry_run", true.into()));
-    assert!(
-        shown["diff"]
-            .as_str()
-            .unwrap()
-            .contains("+id = \"b0c618ebf6fc\""),
-        "{shown}"
-    );
+    let diff = shown["diff"].as_str().unwrap();
+    assert!(diff.contains("+id = \"b0c618ebf6fc\""), "{diff}");
+    // The path is the one in the repository, as `git apply` takes it.
+    let name = format!(".throughline/patterns/{ID}.md");
+    let header = format!("diff --git a/{name} b/{name}\n");
+    assert!(diff.starts_with(&header), "{diff}");
     assert!(!file.exists());
     let confirmed = with(&approve, "confirm", shown["confirm"].clone());
     // Another text is another change.
