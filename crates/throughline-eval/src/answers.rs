@@ -14,8 +14,10 @@ use store::{Query, Store};
 
 use crate::prompts;
 
-/// How many hits are asked for.
-const DEPTH: usize = 200;
+/// The hits that a search of the command line shows.
+const SHOWN_HITS: usize = 20;
+/// The hits that the weights are fitted to.
+const FITTED_HITS: usize = 200;
 /// A question counts as answerable if an answer is among this many best hits: a prompt is never
 /// given more records than that.
 const INJECTED_MAX: usize = 8;
@@ -107,7 +109,7 @@ pub(crate) fn run(
     let mut prompts: BTreeMap<String, PromptCounts> = BTreeMap::new();
     let mut misses = String::new();
     for question in read_questions(questions)? {
-        let ranked = search(store, &question, now)?;
+        let ranked = search(store, &question, features.is_some(), now)?;
         let answers: HashSet<RecordId> = question.answers.iter().copied().collect();
         let mut found = ranked.hits.iter();
         let rank = found.position(|hit| answers.contains(&hit.hit.id));
@@ -181,16 +183,22 @@ fn read_questions(path: &Path) -> anyhow::Result<Vec<LogQuestion>> {
     Ok(questions)
 }
 
-fn search(store: &Store, question: &LogQuestion, now: Timestamp) -> anyhow::Result<RankedHits> {
+/// Searches as people do, or for all that the weights are fitted to.
+fn search(
+    store: &Store,
+    question: &LogQuestion,
+    for_fitting: bool,
+    now: Timestamp,
+) -> anyhow::Result<RankedHits> {
     let query = RecallQuery {
         query: Query {
             text: question.question.clone(),
             workspace: Some(question.repo.clone()),
-            limit: DEPTH,
+            limit: if for_fitting { FITTED_HITS } else { SHOWN_HITS },
             ..Query::default()
         },
         explain: true,
-        rank_sessions: true,
+        rank_sessions: for_fitting,
         ..RecallQuery::default()
     };
     Ok(recall::search(store, &query, now)?)

@@ -15,8 +15,9 @@ use crate::score::answers::{self, AnsweredQuestion};
 use crate::score::embedding::EmbeddingTable;
 use crate::score::features::RecordFeatures;
 use crate::score::passages::PassageReader;
+use crate::score::reading::{self, ReadRecords};
 use crate::score::sessions::{self, RankedSession};
-use crate::score::{self, ScorePart, ScoredRecord, reading};
+use crate::score::{self, ScorePart, ScoredRecord};
 
 /// Candidates that the first pass keeps.
 const CANDIDATES_SCORED_MAX: usize = 1000;
@@ -167,9 +168,13 @@ fn rank_candidates(
     // Words that mean the same cost as much as all else; a word that is being typed has no meaning.
     let embeddings = EmbeddingTable::load().filter(|_| !query.typing);
     let mut reader = PassageReader::new(question, embeddings);
-    let records = reading::read_candidates(lookup, query, question, candidates, &mut reader)?;
+    let ReadRecords {
+        records,
+        chat_share,
+    } = reading::read_candidates(lookup, query, question, candidates, &mut reader)?;
     let home_workspace = query.home_workspace.as_deref();
-    let mut ranked = score::score_records(question, candidates, records, home_workspace);
+    let mut ranked =
+        score::score_records(question, candidates, records, chat_share, home_workspace);
     score::apply_pins_and_usefulness(lookup, &mut ranked)?;
     let gate = rate_hits(&query.query.text, question, candidates, &mut ranked);
     // Questions count for their session, so sessions are ranked before answers replace them.
@@ -182,7 +187,7 @@ fn rank_candidates(
         answers::promote_answers(lookup, query, question, &mut reader, &mut ranked)?;
     }
     let confidence = best_confidence(&ranked);
-    let terms = question.terms.iter();
+    let terms = question.terms.iter().filter(|_| !query.plain_snippets);
     let words: Vec<String> = terms.map(QuestionTerm::highlight).collect();
     let hits: Vec<_> = ranked
         .into_iter()

@@ -72,6 +72,7 @@ pub fn find_prompt_hits(
             home_workspace: Some(workspace),
             exclude_session: request.session.clone(),
             read_max: Some(READ_MAX),
+            plain_snippets: true,
             ..RecallQuery::default()
         };
         let mut ranked = search(store, &query, now)?;

@@ -114,6 +114,9 @@ pub struct RecallQuery {
     pub exclude_session: Option<SessionId>,
     /// Limits how many texts are read, for callers with a deadline.
     pub read_max: Option<usize>,
+    /// Leaves the snippets of hits at the beginnings of their texts, for callers that show other
+    /// parts.
+    pub plain_snippets: bool,
     /// Fills [`RankedHit::parts`](crate::RankedHit::parts) and `features`.
     pub explain: bool,
     /// Fills [`RankedHits::sessions`](crate::RankedHits::sessions).

@@ -103,6 +103,9 @@ const MEMORY_COMMANDS: &[&str] = &[
     "throughline show", "throughline blame", "throughline facts",
 ];
 
+/// The words that an opening phrase is looked for in; every phrase is shorter.
+const OPENING_WORDS: usize = 16;
+
 /// Returns whether a prompt is a question and nothing else, and so contains no information.
 pub fn is_bare_question(text: &str) -> bool {
     let mut sentences = sentences(text);
@@ -111,7 +114,7 @@ pub fn is_bare_question(text: &str) -> bool {
     if rest >= AFTERTHOUGHT_BYTES {
         return false;
     }
-    let words = plain_words(first);
+    let words = opening_words(first);
     let opens = words
         .first()
         .is_some_and(|word| QUESTION_OPENINGS.contains(&word.as_str()));
@@ -126,7 +129,7 @@ pub fn is_bare_question(text: &str) -> bool {
 pub(crate) fn has_question(text: &str) -> bool {
     sentences(text).any(|sentence| {
         let sentence = sentence.trim();
-        sentence.ends_with('?') || is_unmarked_question(&plain_words(sentence))
+        sentence.ends_with('?') || is_unmarked_question(&opening_words(sentence))
     })
 }
 
@@ -184,7 +187,7 @@ pub fn is_announcement(text: &str) -> bool {
     if text.len() > ANNOUNCEMENT_BYTES_MAX {
         return false;
     }
-    starts_with_any_phrase(&plain_words(text), ANNOUNCEMENT_OPENINGS)
+    starts_with_any_phrase(&opening_words(text), ANNOUNCEMENT_OPENINGS)
 }
 
 /// Returns whether a record is a call of a memory tool, or its result.
@@ -244,18 +247,33 @@ fn sentence_end(text: &str) -> usize {
 
 /// Returns the words of a text in lower case; "don't" becomes "dont".
 pub(crate) fn plain_words(text: &str) -> Vec<String> {
+    split_plain_words(text).collect()
+}
+
+/// Returns the first words of a text: enough to compare them with any opening phrase.
+fn opening_words(text: &str) -> Vec<String> {
+    split_plain_words(text).take(OPENING_WORDS).collect()
+}
+
+fn split_plain_words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’' | '_'))
         .map(|word| {
             let letters = word.chars().filter(|c| c.is_alphanumeric() || *c == '_');
             letters.flat_map(char::to_lowercase).collect::<String>()
         })
         .filter(|word| !word.is_empty())
-        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn opening_phrases_are_shorter_than_what_they_are_looked_for_in() {
+        for phrase in REQUESTS.iter().chain(ANNOUNCEMENT_OPENINGS) {
+            assert!(phrase.len() < OPENING_WORDS, "{phrase:?}");
+        }
+    }
 
     #[test]
     fn bare_questions() {

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 
 use memory::{RecordId, RecordKind};
 use serde::Serialize;
-use store::{CandidateRow, Lookup, Presence, RowAttributes, USEFULNESS_UNKNOWN};
+use store::{CandidateRow, Lookup, Presence, USEFULNESS_UNKNOWN};
 
 use self::answers::AnsweredQuestion;
 use self::bm25::{bm25, length_penalty};
@@ -184,9 +184,10 @@ pub(crate) fn score_records(
     question: &ParsedQuestion,
     candidates: &CandidateSet,
     mut records: Vec<ScoredRecord>,
+    chat_share: f64,
     home_workspace: Option<&str>,
 ) -> Vec<ScoredRecord> {
-    let mut context = ScoreContext::new(candidates, &records);
+    let mut context = ScoreContext::new(candidates, &records, chat_share);
     let lexical: Vec<_> = records
         .iter()
         .map(|record| context.lexical(record))
@@ -275,7 +276,7 @@ pub(crate) struct ScoreContext {
     /// The average number of words.
     passage_words: f64,
     text_words: f64,
-    /// The share of records that people or models said.
+    /// The share of candidates that people or models said.
     chat_share: f64,
     speaker_terms: TermSet,
     /// The first and the last row.
@@ -286,7 +287,7 @@ pub(crate) struct ScoreContext {
 
 impl ScoreContext {
     /// Computes all statistics but the maxima of the lexical scores, which need them.
-    fn new(candidates: &CandidateSet, records: &[ScoredRecord]) -> Self {
+    fn new(candidates: &CandidateSet, records: &[ScoredRecord], chat_share: f64) -> Self {
         let idf = &candidates.idf;
         let count = records.len().max(1) as f64;
         let matches = || records.iter().map(|record| &record.text_match);
@@ -294,13 +295,6 @@ impl ScoreContext {
         let passage_cosines = || matches().map(|text| f64::from(text.cosine_max));
         let passages: usize = matches().map(|text| text.passages.len()).sum();
         let words: f64 = matches().map(|text| f64::from(text.words)).sum();
-        let is_said = |attributes: &RowAttributes| {
-            matches!(attributes.kind, RecordKind::Prompt | RecordKind::Assistant)
-        };
-        let said = records
-            .iter()
-            .filter(|record| is_said(&record.candidate.attributes))
-            .count();
         let rows = records.iter().map(|record| record.candidate.row);
         Self {
             idf: idf.clone(),
@@ -313,7 +307,7 @@ impl ScoreContext {
             passage_cosine_max: max(passage_cosines()),
             passage_words: (words / passages.max(1) as f64).max(1.0),
             text_words: (words / count).max(1.0),
-            chat_share: said as f64 / count,
+            chat_share,
             speaker_terms: candidates.speaker_terms,
             row_span: (rows.clone().min().unwrap_or(0), rows.max().unwrap_or(0)),
             rarest_term: (0..idf.len())

@@ -24,6 +24,14 @@ const TYPING_READ_MAX: usize = 40;
 const REPEATED_SHARE: f64 = 0.6;
 const REPEATED_MAX: usize = 4;
 
+/// The records that were read, and what is known of the candidates that they were chosen from.
+#[derive(Debug)]
+pub(crate) struct ReadRecords {
+    pub(crate) records: Vec<ScoredRecord>,
+    /// The share of candidates that people or models said.
+    pub(crate) chat_share: f64,
+}
+
 /// Reads the best candidates and matches their texts with the query.
 pub(crate) fn read_candidates(
     lookup: &Lookup<'_>,
@@ -31,7 +39,7 @@ pub(crate) fn read_candidates(
     question: &ParsedQuestion,
     candidates: &CandidateSet,
     reader: &mut PassageReader<'_>,
-) -> Result<Vec<ScoredRecord>> {
+) -> Result<ReadRecords> {
     let read_max = if query.typing {
         TYPING_READ_MAX
     } else {
@@ -65,9 +73,11 @@ pub(crate) fn read_candidates(
             exchange,
         })
         .collect();
+    // Those that are read are chosen by their kinds too, so they would tell of another corpus.
+    let chat_share = chat_share(&order);
     // A session is ranked by many of its records, not only by those that rank high themselves.
     if !query.rank_sessions {
-        order = choose_candidates(question, candidates, order, query.query.limit);
+        order = choose_candidates(question, candidates, order, chat_share, query.query.limit);
     }
     let numbers: Vec<i64> = order.iter().map(|placed| placed.candidate.row).collect();
     let rows = lookup.candidate_rows(&numbers)?;
@@ -98,7 +108,22 @@ pub(crate) fn read_candidates(
             ..ScoredRecord::new(candidate.clone(), row, text_match, records_before)
         });
     }
-    Ok(records)
+    Ok(ReadRecords {
+        records,
+        chat_share,
+    })
+}
+
+/// Returns the share of candidates that people or models said.
+fn chat_share(candidates: &[PlacedCandidate<'_>]) -> f64 {
+    let is_said = |placed: &&PlacedCandidate<'_>| {
+        matches!(
+            placed.candidate.attributes.kind,
+            RecordKind::Prompt | RecordKind::Assistant
+        )
+    };
+    let said = candidates.iter().filter(is_said).count();
+    said as f64 / candidates.len().max(1) as f64
 }
 
 /// Returns the best `max` candidates. Of a prompt that was repeated word for word, a few keep their
@@ -162,4 +187,38 @@ fn count_records_before(lookup: &Lookup<'_>, order: &[&Candidate]) -> Result<Vec
 fn contains_phrase(text: &str, phrase: &[String]) -> bool {
     let words = folded_words(text);
     words.windows(phrase.len()).any(|window| window == phrase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_what_was_said() {
+        let candidate = |(row, kind): (i64, &RecordKind)| {
+            let attributes = RowAttributes {
+                session: 1,
+                day: 0,
+                kind: *kind,
+                size_bytes: 9000,
+            };
+            Candidate::new(row, attributes)
+        };
+        let kinds = [
+            RecordKind::Prompt,
+            RecordKind::Assistant,
+            RecordKind::ToolUse,
+            RecordKind::ToolResult,
+            RecordKind::ToolResult,
+        ];
+        let candidates: Vec<_> = (1..).zip(&kinds).map(candidate).collect();
+        let place = |candidate| PlacedCandidate {
+            candidate,
+            records_before: 1,
+            exchange: ExchangeRole::default(),
+        };
+        let placed: Vec<_> = candidates.iter().map(place).collect();
+        assert_eq!(chat_share(&placed), 0.4);
+        assert_eq!(chat_share(&[]), 0.0);
+    }
 }
