@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
 use serde::{Serialize, Serializer};
 
 /// The longest snippet.
@@ -109,9 +110,8 @@ fn matches(text: &str, words: &[String]) -> Vec<Range<usize>> {
                 !lower[..range.start].ends_with(char::is_alphanumeric)
                     && (prefix || !lower[range.end..].starts_with(char::is_alphanumeric))
             };
-            let ranges = lower
-                .match_indices(&part)
-                .map(|(at, part)| at..at + part.len());
+            let ranges =
+                memmem::find_iter(lower.as_bytes(), part.as_bytes()).map(|at| at..at + part.len());
             found.extend(ranges.filter(whole).take(1000));
         }
     }
