@@ -65,6 +65,20 @@ impl Store {
         })
     }
 
+    /// Returns the marks of a session; a session that does not exist has none.
+    pub fn session_marks(&self, session: &SessionId) -> Result<SessionMarks> {
+        self.read(|connection| {
+            let id = connection
+                .prepare_cached("SELECT id FROM sessions WHERE name = ?1")?
+                .query_row([session.as_str()], |row| row.get(0))
+                .optional()?;
+            id.map_or_else(
+                || Ok(SessionMarks::default()),
+                |id| read_marks(connection, id),
+            )
+        })
+    }
+
     /// Returns all tags with the number of their sessions, in alphabetical order.
     pub fn session_tags(&self) -> Result<Vec<(String, u64)>> {
         self.read(|connection| {

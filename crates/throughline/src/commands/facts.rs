@@ -45,7 +45,7 @@ pub(crate) struct FactsArgs {
     edit: Option<String>,
 
     /// The new text of the fact
-    #[arg(value_name = "TEXT", requires = "edit")]
+    #[arg(value_name = "TEXT")]
     text: Vec<String>,
 
     /// Extract the facts of this session with the configured model: its id or a prefix of it
@@ -117,6 +117,15 @@ pub(crate) fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
             json: args.json,
         };
         return edit_fact(app, &store, &edit);
+    }
+    if !args.text.is_empty() {
+        return Err(error_with_hint(
+            format!(
+                "a text is only taken with --edit, and {:?} is no command",
+                args.text[0]
+            ),
+            "search facts with `throughline search WORDS --type fact`; add one with `remember`",
+        ));
     }
     if let Some(session) = &args.extract {
         return extract_facts(app, args, &store, session);

@@ -14,6 +14,7 @@ use crate::install::program::{BuildFolderPolicy, Program};
 use crate::install::{self, InstallPlan, SkippedFile, diff, plugin};
 use crate::output::table::count;
 use crate::output::text::{TextStyle, sanitize};
+use crate::output::wrap::wrap_line;
 use crate::output::{self, Exit, error_with_hint, say, say_styled};
 
 /// Install Throughline into the coding agents on this machine
@@ -342,7 +343,9 @@ impl<'a> InstallReport<'a> {
         let mut text = String::new();
         let titles: Vec<_> = self.agents.iter().map(|agent| agent.title()).collect();
         if !titles.is_empty() {
-            text += &format!("Agents: {}.\n", titles.join(", "));
+            let line = format!("Agents: {}.", titles.join(", "));
+            let columns = crate::environment::message_columns().unwrap_or(usize::MAX);
+            text += &(wrap_line(&line, columns).join("\n") + "\n");
         }
         if let (Some(command), Some(why)) = (&self.command, self.reason)
             && !self.plan.is_empty()

@@ -32,9 +32,7 @@ pub(crate) struct UnpinArgs {
 pub(crate) fn run(app: &App<'_>, args: &PinArgs) -> anyhow::Result<Exit> {
     let store = app.open()?;
     let what = args.what.join(" ");
-    if let Ok(id) = what.parse::<RecordId>()
-        && let Some(record) = store.read_record(id)?
-    {
+    if let Some(record) = lookup_record(&store, &what)? {
         let workspace = match &record.workspace {
             Some(key) => Some(app.find_workspace(&store, Some(key))?),
             None => None,
@@ -112,6 +110,24 @@ pub(crate) fn find_fact(store: &Store, prefix: &str) -> anyhow::Result<Fact> {
             "`throughline facts` lists the ids",
         )
     })
+}
+
+/// Returns the record with this id, or with this prefix of it, as `search` prints it.
+fn lookup_record(store: &Store, what: &str) -> anyhow::Result<Option<StoredRecord>> {
+    if let Ok(id) = what.parse::<RecordId>() {
+        return Ok(store.read_record(id)?);
+    }
+    if !looks_like_id(what) {
+        return Ok(None);
+    }
+    match store.records_by_prefix(what, 2)?[..] {
+        [] => Ok(None),
+        [id] => Ok(store.read_record(id)?),
+        [..] => Err(error_with_hint(
+            format!("several records have an id that starts with {what:?}"),
+            "give a longer prefix; `throughline search --json` lists the full ids",
+        )),
+    }
 }
 
 fn lookup_fact(store: &Store, prefix: &str) -> anyhow::Result<Option<Fact>> {

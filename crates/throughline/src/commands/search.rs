@@ -16,7 +16,7 @@ use serve::requests::AccessScope;
 use serve::requests::search::{Audience, FactHit, SearchItem, SearchOptions, SearchOutcome};
 use store::{MarkFilter, MatchLevel, Query, Store};
 
-use crate::commands::sessions::session_label;
+use crate::commands::sessions::{marked_title, session_label};
 use crate::commands::{App, parse_flavor, parse_limit, show};
 use crate::output::paged::{PagedOutput, Terminal};
 use crate::output::table::count;
@@ -302,6 +302,11 @@ fn format_results(
         MatchLevel::NoWords if found.is_empty() => {
             Some(format!("Nothing to search for in {:?}.", query_text(args)))
         }
+        _ if found.is_empty() && args.filter.here => Some(format!(
+            "Nothing found for {:?} in {}; leave out --here to search everywhere.",
+            query_text(args),
+            sanitize(&app.environment.cwd.display().to_string()),
+        )),
         _ if found.is_empty() => Some(format!("Nothing found for {:?}.", query_text(args))),
         _ if found.hits.is_empty() => None,
         MatchLevel::Related => Some(
@@ -329,7 +334,7 @@ fn format_results(
     for group in group_items(items.take(args.limit), session_of) {
         match group[0] {
             SearchItem::Fact(hit) => write!(out, "{}", format_fact(app, hit))?,
-            SearchItem::Record(first) => write!(out, "{}", format_session(app, store, first))?,
+            SearchItem::Record(first) => write!(out, "{}", format_session(app, store, first)?)?,
         }
         for item in group {
             let SearchItem::Record(hit) = item else {
@@ -398,7 +403,7 @@ pub(crate) fn group_items<T, K: PartialEq>(
     groups
 }
 
-fn format_session(app: &App<'_>, store: &Store, hit: &RankedHit) -> String {
+fn format_session(app: &App<'_>, store: &Store, hit: &RankedHit) -> anyhow::Result<String> {
     let style = app.style();
     let hit = &hit.hit;
     let workspace = hit
@@ -406,7 +411,8 @@ fn format_session(app: &App<'_>, store: &Store, hit: &RankedHit) -> String {
         .as_deref()
         .map_or("-", memory::workspace::name);
     let workspace = sanitize(workspace);
-    let title = one_line(hit.title.as_deref().unwrap_or("Untitled session"));
+    let marks = store.session_marks(&hit.session)?;
+    let title = marked_title(hit.title.as_deref(), &marks);
     let label = session_label(store, &hit.session);
     let used = display_width(&workspace) + display_width(&label) + 4;
     let title = match app.columns() {
@@ -414,7 +420,7 @@ fn format_session(app: &App<'_>, store: &Store, hit: &RankedHit) -> String {
         None => title,
     };
     let head = style.bold(&format!("{workspace}  {title}"));
-    format!("{head}  {}\n", style.dim(&label))
+    Ok(format!("{head}  {}\n", style.dim(&label)))
 }
 
 fn format_hit(

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::io::Write;
 
 use clap::ValueEnum;
-use memory::{Flavor, Session, SessionId};
+use memory::{Flavor, Session, SessionId, SessionMarks};
 use serve::requests::AccessScope;
 use serve::requests::sessions::list_sessions;
 use store::{MarkFilter, SessionFilter, Store};
 
 use crate::commands::{App, parse_flavor, parse_limit};
-use crate::output::table::{TableColumn, format_columns};
+use crate::output::table::{TableColumn, count, format_columns};
 use crate::output::text::{one_line, sanitize};
 use crate::output::{self, Exit, say};
 
@@ -122,7 +122,7 @@ pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
         },
         // The store sorts by time, so any other order needs all of them.
         limit: match args.sort {
-            SortOrder::Time => args.limit,
+            SortOrder::Time => args.limit.saturating_add(1),
             _ => usize::MAX,
         },
         ..SessionFilter::default()
@@ -134,6 +134,7 @@ pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
         SortOrder::Prompts => sessions.sort_by_key(|session| Reverse(session.prompts)),
         SortOrder::Records => sessions.sort_by_key(|session| Reverse(session.records)),
     }
+    let has_more = sessions.len() > args.limit;
     sessions.truncate(args.limit);
     if args.json {
         output::print_json(&sessions)?;
@@ -141,6 +142,10 @@ pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
         say(&no_sessions(app, args));
     } else {
         print_sessions(app, &store, &sessions, args.sort)?;
+        if has_more {
+            let shown = count(sessions.len(), "session");
+            say!("{shown} shown; use -n to show more.");
+        }
     }
     Ok(Exit::of_query(sessions.is_empty()))
 }
@@ -148,9 +153,16 @@ pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
 /// Says that no session was listed, and which option to leave out.
 fn no_sessions(app: &App<'_>, args: &SessionsArgs) -> String {
     let folder = app.environment.cwd.display().to_string();
-    match args.here {
-        true => format!("No sessions in {}; leave out --here.", sanitize(&folder)),
-        false => "No sessions.".to_owned(),
+    let SessionsArgs { marks, .. } = args;
+    let is_marked = marks.starred || marks.archived || marks.tag.is_some();
+    let is_timed = args.since.is_some() || args.until.is_some();
+    let is_selected = args.agent.is_some() || args.workspace.is_some() || args.gone;
+    if args.here {
+        format!("No sessions in {}; leave out --here.", sanitize(&folder))
+    } else if is_marked || is_timed || is_selected {
+        "No sessions match.".to_owned()
+    } else {
+        "No sessions yet; `throughline ingest` reads the agents' logs.".to_owned()
     }
 }
 
@@ -163,10 +175,15 @@ const COLUMNS: &[TableColumn] = &[
     TableColumn::right("TOKENS").dropped_at(1),
     TableColumn::left("OUTCOME").dropped_at(4),
     // The beginning of an id that selects the session, which a truncated one would not.
-    TableColumn::left("SESSION"),
+    TableColumn::left("SESSION").overflows_at(ID_COLUMNS),
     TableColumn::left("TITLE").shrinks_to(TITLE_COLUMNS_MIN),
 ];
 
+/// Most ids are selected by a beginning that is not longer than this.
+const ID_COLUMNS: usize = 12;
+/// A narrower terminal has no room for the workspace.
+const WORKSPACE_COLUMNS_MIN: usize = 60;
+const WORKSPACE_COLUMN: usize = 2;
 /// Columns are dropped before titles are truncated below this width.
 const TITLE_COLUMNS_MIN: usize = 32;
 /// The positions of the columns that sessions can be sorted by.
@@ -185,6 +202,12 @@ fn print_sessions(
         SortOrder::Tokens => columns[TOKENS_COLUMN] = columns[TOKENS_COLUMN].dropped_at(0),
         SortOrder::Prompts => columns[PROMPTS_COLUMN] = columns[PROMPTS_COLUMN].dropped_at(0),
         SortOrder::Time | SortOrder::Records => {}
+    }
+    if app
+        .columns()
+        .is_some_and(|width| width < WORKSPACE_COLUMNS_MIN)
+    {
+        columns[WORKSPACE_COLUMN] = columns[WORKSPACE_COLUMN].dropped_at(1);
     }
     let rows = sessions
         .iter()
@@ -212,15 +235,15 @@ fn session_row(app: &App<'_>, store: &Store, session: &Session) -> Vec<String> {
         format_tokens(session.usage.total()),
         outcome_text(session),
         session_id(store, &session.id),
-        marked_title(session),
+        marked_title(session.name_or_title(), &session.marks),
     ]
 }
 
-/// Returns the name or title of a session, with its star and its tags.
-fn marked_title(session: &Session) -> String {
-    let star = if session.marks.starred { "★ " } else { "" };
-    let tags = session.marks.tags.iter().map(|tag| format!(" #{tag}"));
-    let title = session.name_or_title().unwrap_or("-");
+/// Returns the name or title of a session on one line, with the session's star and its tags.
+pub(crate) fn marked_title(title: Option<&str>, marks: &SessionMarks) -> String {
+    let star = if marks.starred { "★ " } else { "" };
+    let tags = marks.tags.iter().map(|tag| format!(" #{tag}"));
+    let title = title.unwrap_or("Untitled session");
     one_line(&format!("{star}{title}{}", tags.collect::<String>()))
 }
 

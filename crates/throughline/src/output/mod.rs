@@ -17,7 +17,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 
 use self::text::sanitize;
-use self::wrap::wrap_line;
+use self::wrap::{display_width, wrap_line};
 use crate::cli::Cli;
 use crate::environment;
 
@@ -104,13 +104,15 @@ pub(crate) fn report_error(error: &anyhow::Error) -> Exit {
 
 /// Prints an error in the command line, or the help that was asked for, and returns the exit
 /// status. If an argument contains control characters, they are replaced and the message has no
-/// colors.
+/// colors; neither has a message that must be wrapped.
 pub(crate) fn report_usage_error(mut error: clap::Error) -> ExitCode {
     if let Some(usage) = usage_line(&error) {
         error.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     }
     let plain = error.render().to_string();
-    let printed = if sanitize(&plain) == plain {
+    let fits = |columns| plain.lines().all(|line| display_width(line) <= columns);
+    let is_wide = error.use_stderr() && !environment::message_columns().is_none_or(fits);
+    let printed = if sanitize(&plain) == plain && !is_wide {
         error.print()
     } else {
         say(sanitize(&plain).trim_end());

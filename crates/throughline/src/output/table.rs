@@ -17,6 +17,9 @@ pub(crate) struct TableColumn {
     drop_rank: u8,
     /// The width down to which cells are truncated; `None` keeps them whole.
     width_min: Option<usize>,
+    /// Cells that are wider than this take their room from the cells behind them, so that one long
+    /// id does not make the whole column wide.
+    overflows_at: Option<usize>,
 }
 
 impl TableColumn {
@@ -26,6 +29,7 @@ impl TableColumn {
             is_right_aligned: false,
             drop_rank: 0,
             width_min: None,
+            overflows_at: None,
         }
     }
 
@@ -47,6 +51,13 @@ impl TableColumn {
             ..self
         }
     }
+
+    pub(crate) const fn overflows_at(self, width: usize) -> Self {
+        Self {
+            overflows_at: Some(width),
+            ..self
+        }
+    }
 }
 
 /// Formats rows below the titles of their columns. With `columns_max`, the width of the terminal,
@@ -60,12 +71,30 @@ pub(crate) fn format_columns(
     let all: Vec<Vec<String>> = std::iter::once(titles.collect())
         .chain(rows.iter().cloned())
         .collect();
-    let widths = fit_widths(columns, &natural_widths(&all), columns_max);
+    let mut natural = natural_widths(&all);
+    for (index, column) in columns.iter().enumerate() {
+        if let Some(limit) = column.overflows_at.filter(|_| columns_max.is_some()) {
+            let cells = all.iter().map(|row| display_width(&row[index]));
+            let usual = cells.filter(|width| *width <= limit);
+            natural[index] = usual.max().unwrap_or(limit);
+        }
+    }
+    let widths = fit_widths(columns, &natural, columns_max);
     let mut out = String::new();
     for row in &all {
         let mut line = String::new();
+        let mut excess = 0;
         for ((column, cell), width) in columns.iter().zip(row).zip(&widths) {
             let Some(width) = *width else { continue };
+            let width = match (column.overflows_at, column.width_min) {
+                (Some(_), _) => {
+                    let own = display_width(cell).max(width);
+                    excess += own - width;
+                    own
+                }
+                (None, Some(_)) => width - excess.min(width.saturating_sub(CELL_COLUMNS_MIN)),
+                (None, None) => width,
+            };
             let cell = truncate(cell, width);
             let padding = " ".repeat(width - display_width(&cell));
             let (before, after) = match column.is_right_aligned {
@@ -214,6 +243,20 @@ mod tests {
         check(Some(14), "ID   TITLE\na    日本語 i…\nbcd  x\n");
         // Only what can be truncated gives way, as long as anything of it can be read.
         check(Some(4), "ID   TITLE\na    日本…\nbcd  x\n");
+    }
+
+    #[test]
+    fn a_long_id_takes_its_room_from_the_title() {
+        let columns = [
+            TableColumn::left("ID").overflows_at(4),
+            TableColumn::left("TITLE").shrinks_to(9),
+        ];
+        let rows = [["a1", "a title of words"], ["b234567", "a title of words"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(
+            format_columns(&columns, &rows, Some(18)),
+            "ID  TITLE\na1  a title of wo…\nb234567  a title …\n"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::state::{HitTypes, ListRow, ListedSessions, PreviewPage, Reach, RowTar
 use super::text::{has_match, marked_words};
 use super::worker::Worker;
 use crate::commands::search::group_items;
-use crate::commands::sessions::{format_tokens, session_label};
+use crate::commands::sessions::{format_tokens, marked_title, session_label};
 use crate::output::table::count;
 use crate::output::time;
 
@@ -44,14 +44,6 @@ pub(super) fn session_rows(worker: &Worker<'_>, reach: Reach, listed: ListedSess
     };
     let rows = sessions.iter().map(|session| session_row(worker, session));
     Ok((rows.collect(), format!("{more}{note}")))
-}
-
-/// Returns the name or the title of a session, with its star and its tags.
-pub(super) fn marked_title(session: &Session) -> String {
-    let star = if session.marks.starred { "★ " } else { "" };
-    let tags = session.marks.tags.iter().map(|tag| format!(" #{tag}"));
-    let title = session.name_or_title().unwrap_or("Untitled session");
-    format!("{star}{title}{}", tags.collect::<String>())
 }
 
 fn session_row(worker: &Worker<'_>, session: &Session) -> ListRow {
@@ -91,7 +83,7 @@ fn session_row(worker: &Worker<'_>, session: &Session) -> ListRow {
         label: session.flavor.name().to_owned(),
         age: age(last, worker.app.environment.clock()),
         place: place(session.workspace.as_deref()),
-        title: marked_title(session),
+        title: marked_title(session.name_or_title(), &session.marks),
         count: count(session.prompts, "prompt"),
         pages: vec![PreviewPage {
             heading: session_label(worker.store, &session.id),
@@ -155,10 +147,10 @@ pub(super) fn hit_rows(worker: &Worker<'_>, query: &str, reach: Reach, types: Hi
             label: agent.to_owned(),
             age: age(best.at, now),
             place: place(best.workspace.as_deref()),
-            title: best
-                .title
-                .clone()
-                .unwrap_or_else(|| best.snippet.text.clone()),
+            title: marked_title(
+                best.title.as_deref().or(Some(&best.snippet.text)),
+                &worker.store.session_marks(&best.session)?,
+            ),
             count: count(group.len(), "hit"),
             pages: group
                 .iter()

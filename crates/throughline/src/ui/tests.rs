@@ -437,6 +437,26 @@ fn the_palette_performs_what_is_chosen() {
 }
 
 #[test]
+fn hits_show_the_marks_of_their_session() {
+    check(|ui| {
+        ui.type_text("threshold");
+        ui.press(KeyCode::Down);
+        let titles = |ui: &TestUi<'_>| -> Vec<String> {
+            let rows = ui.state.search.rows.iter();
+            rows.map(|row| row.title.clone()).collect()
+        };
+        let before = titles(ui)[1].clone();
+        ui.press_with(KeyModifiers::ALT, 's');
+        let starred: Vec<_> = titles(ui)
+            .into_iter()
+            .filter(|title| title.starts_with('★'))
+            .collect();
+        assert_eq!(starred, [format!("★ {before}")]);
+        assert!(ui.screen().contains('★'), "{}", ui.screen());
+    });
+}
+
+#[test]
 fn a_session_is_starred_named_tagged_and_archived() {
     check(|ui| {
         let listed = ui.state.search.rows.len();

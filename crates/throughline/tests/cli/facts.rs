@@ -137,7 +137,8 @@ fn pins_come_and_go() {
         .stdout;
     let found: serde_json::Value = serde_json::from_str(&found).unwrap();
     let record = found["hits"][0]["id"].as_str().unwrap();
-    let pinned = env.run(&["pin", record]);
+    // Search prints the beginning of an id.
+    let pinned = env.run(&["pin", &record[..8]]);
     assert_eq!(pinned.code, Some(0), "{}", pinned.shown());
     env.run(&["pin", "releases go out on Tuesdays", "--workspace", PROJ]);
     let listed = env.run(&["facts", "--kind", "note"]);
@@ -150,6 +151,9 @@ fn pins_come_and_go() {
     assert_eq!(env.run(&["unpin", &id]).code, Some(1));
     assert_eq!(env.run(&["pin", &id]).code, Some(0));
     assert_eq!(env.run(&["unpin", "ffffffff"]).code, Some(2));
+    let stray = env.run(&["facts", "threshold"]);
+    assert_eq!(stray.code, Some(2), "{}", stray.shown());
+    assert!(stray.stderr.contains("--type fact"), "{}", stray.shown());
 }
 
 #[test]

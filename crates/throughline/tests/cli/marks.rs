@@ -59,6 +59,8 @@ fn marks_are_shown_and_select_sessions() {
             assert_eq!(hit["title"], "The threshold");
         }
     }
+    let found = env.run(&["search", "threshold"]).stdout;
+    assert!(found.contains("★ The threshold #inventory"), "{found}");
     env.run(&["tag", SESSION, "refactor", "--off"]);
     env.run(&["star", SESSION, "--off"]);
     assert!(env.run(&["name", SESSION]).stderr.contains("named"));

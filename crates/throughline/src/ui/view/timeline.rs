@@ -10,8 +10,9 @@ use ratatui::widgets::Paragraph;
 use store::StoredRecord;
 
 use super::{Theme, areas, draw_input};
+use crate::commands::sessions::marked_title;
 use crate::ui::open_session::OpenSession;
-use crate::ui::rows::{marked_title, speaker};
+use crate::ui::rows::speaker;
 use crate::ui::state::{Screen, UiState};
 use crate::ui::text::{fit, mark, marked_words, wrap};
 
@@ -31,7 +32,7 @@ pub(super) fn draw(
     head: Rect,
     body: Rect,
 ) {
-    let title = marked_title(&open.session);
+    let title = marked_title(open.session.name_or_title(), &open.session.marks);
     let total = open.outline.kind.len();
     let following = if open.is_following {
         " · following"
