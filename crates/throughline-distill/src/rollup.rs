@@ -161,7 +161,8 @@ fn most(counts: BTreeMap<String, usize>, max: usize) -> impl Iterator<Item = Str
         .map(|(what, count)| format!("{what} ({count}×)"))
 }
 
-fn one_line(text: &str) -> String {
+/// Returns a text as one line, shortened at the end of a word.
+pub fn one_line(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     let line = words.join(" ");
     let Some((end, _)) = line.char_indices().nth(LINE_CHARS_MAX) else {

@@ -8,6 +8,8 @@
 //! [`recall()`] is what a hook calls for a prompt. [`inject`] searches, decides of each fact and
 //! record whether it may be shown, and fits the rest into a [`Budget`].
 //!
+//! [`find_near_capsules`] finds the knowledge capsules for a task, on the scale of the gate.
+//!
 //! [`seed`] predicts the files that a session will need, and [`replay`] measures how well.
 //!
 //! [`questions`] answers `blame`, `how` and `fix`.
@@ -27,6 +29,7 @@
     )
 )]
 
+mod capsules;
 pub(crate) mod gate;
 pub(crate) mod inject;
 pub(crate) mod query;
@@ -37,6 +40,7 @@ pub(crate) mod score;
 mod search;
 pub mod seed;
 
+pub use crate::capsules::{CapsuleHit, NEAR_CONFIDENCE_MIN, find_near_capsules};
 pub use crate::gate::{CONFIDENCE_MIN, GateFeatures};
 pub use crate::inject::filter::{ConsideredItem, ItemDecision, RejectReason};
 pub use crate::inject::labels;

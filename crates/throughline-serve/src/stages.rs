@@ -26,6 +26,7 @@ use store::retention::{RetentionPolicy, RetentionReport};
 use store::{EventName, Store};
 
 use crate::models::{self, ModelProvider, ModelRequest};
+use crate::requests::capsules::refresh_all_capsules;
 
 /// The configuration of the stages.
 #[derive(Clone, Debug)]
@@ -76,6 +77,8 @@ pub enum Stage {
     Retention,
     /// Detect what recurs across sessions, and which patterns are active.
     Patterns,
+    /// Make the knowledge capsules of workspaces from what is stored now.
+    Capsules,
     /// Run the store's own periodic tasks.
     Maintenance,
 }
@@ -133,6 +136,10 @@ pub fn run(stage: &Stage, context: &StageContext<'_>) -> store::Result<()> {
         Stage::ModelFacts => extract_facts_with_model(store, settings, stop, now).map(drop),
         Stage::Retention => digest_and_evict(store, settings, stop, now).map(drop),
         Stage::Patterns => learn::detect::run_stage(store, &settings.learn, now),
+        Stage::Capsules => {
+            let stopped = || stop.load(Ordering::Relaxed);
+            refresh_all_capsules(store, &stopped)
+        }
         Stage::Maintenance => run_maintenance(store, settings, stop, now).map(drop),
     }
 }

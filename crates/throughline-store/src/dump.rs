@@ -126,6 +126,11 @@ const TABLES: &[(&str, &str)] = &[
          FROM archived_cards a JOIN workspaces w ON w.id = a.workspace ORDER BY 1, 2",
     ),
     (
+        "capsules",
+        "SELECT w.key, c.kind, c.name, c.data
+         FROM capsules c JOIN workspaces w ON w.id = c.workspace ORDER BY 1, 2, 3",
+    ),
+    (
         "layer_counts",
         "SELECT w.key, c.day, c.source, c.layer, c.count
          FROM layer_counts c JOIN workspaces w ON w.id = c.workspace ORDER BY 1, 2, 3, 4",

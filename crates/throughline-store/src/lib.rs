@@ -57,6 +57,7 @@ use rusqlite::{Connection, Transaction};
 pub use crate::backup::restore::{RedactionKey, RestoreResult, RestoreSource, restore};
 pub use crate::backup::swap::{OnStep, SwapRecovery, SwapStep};
 pub use crate::backup::{BackupReport, CopyProgress, Overwrite};
+pub use crate::derived::capsules::{AgentTool, KnowledgeRecord};
 pub use crate::derived::cards::{LayerCounts, LayerFigure, LayerFlush, LookupRow};
 pub use crate::derived::digests::{PendingDigest, StoredDigest};
 pub use crate::derived::events::{EventFilter, EventName, StoredEvent};

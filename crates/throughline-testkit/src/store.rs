@@ -135,7 +135,7 @@ pub fn workspace(root: &str) -> Workspace {
 #[expect(clippy::panic, reason = "a test that cannot go on should fail")]
 fn sessions(script: &str) -> IncomingEntries {
     let mut incoming = IncomingEntries::default();
-    let mut calls = 0_u32;
+    let mut calls = ScriptCalls::default();
     let lines = script
         .lines()
         .map(str::trim)
@@ -156,7 +156,7 @@ fn sessions(script: &str) -> IncomingEntries {
         let (origin, block) = match speaker {
             "u" => (Origin::Human, Block::Text(text.to_owned())),
             "a" => (Origin::Model, answer(text, &mut calls)),
-            "t" => (Origin::Tool, Block::ToolResult(result(text, calls))),
+            "t" => (Origin::Tool, Block::ToolResult(result(text, &calls))),
             _ => panic!("neither session, u, a nor t: {line}"),
         };
         let name = MessageId::new(format!("m{number}"));
@@ -172,18 +172,36 @@ fn sessions(script: &str) -> IncomingEntries {
     incoming
 }
 
-fn answer(text: &str, calls: &mut u32) -> Block {
+/// The calls of a script so far. A result belongs to the last one.
+#[derive(Default)]
+struct ScriptCalls {
+    count: u32,
+    tool: Option<String>,
+    path: Option<String>,
+}
+
+impl ScriptCalls {
+    fn id(&self) -> CallId {
+        CallId::new(format!("c{}", self.count))
+    }
+}
+
+fn answer(text: &str, calls: &mut ScriptCalls) -> Block {
     let Some(call) = text.strip_prefix("use ") else {
         return Block::Text(text.to_owned());
     };
-    *calls += 1;
     let (tool, input) = call.split_once(' ').unwrap_or((call, ""));
     let (input, path) = match tool {
         "Bash" => (serde_json::json!({ "command": input }), None),
         _ => (serde_json::json!({ "path": input }), Some(input.to_owned())),
     };
+    *calls = ScriptCalls {
+        count: calls.count + 1,
+        tool: Some(tool.to_owned()),
+        path: path.clone(),
+    };
     Block::ToolUse(ToolUse {
-        call: CallId::new(format!("c{calls}")),
+        call: calls.id(),
         tool: tool.to_owned(),
         input: input.to_string(),
         path,
@@ -191,12 +209,13 @@ fn answer(text: &str, calls: &mut u32) -> Block {
 }
 
 #[expect(clippy::panic, reason = "a test that cannot go on should fail")]
-fn result(text: &str, calls: u32) -> ToolResult {
+fn result(text: &str, calls: &ScriptCalls) -> ToolResult {
     let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
     match word {
         "result" | "failed" => ToolResult {
-            call: Some(CallId::new(format!("c{calls}"))),
-            tool: Some("Bash".to_owned()),
+            call: Some(calls.id()),
+            tool: calls.tool.clone().or(Some("Bash".to_owned())),
+            path: calls.path.clone(),
             content: rest.to_owned(),
             is_error: word == "failed",
             exit_code: Some(i64::from(word == "failed")),

@@ -21,6 +21,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/capsules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the knowledge capsules of a workspace: patterns, skills, configuration, preferences and
+         *     history in short form
+         */
+        get: operations["capsules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/compact": {
         parameters: {
             query?: never;
@@ -902,6 +922,37 @@ export interface components {
             next_deletion?: string | null;
             /** Format: int64 */
             size_bytes: number;
+        };
+        /** @description A capsule as it is listed: its index entry without the text. */
+        CapsuleEntry: {
+            /** @description The time of the latest source */
+            at: string;
+            /**
+             * Format: double
+             * @description How confident a search is that it has to do with the text, between 0 and 1
+             */
+            confidence?: number | null;
+            /** @description Unique in the workspace */
+            id: string;
+            /** @description `pattern`, `skill`, `configuration`, `preference` or `history` */
+            kind: string;
+            /**
+             * Format: int64
+             * @description The size of what it was made of
+             */
+            original_tokens: number;
+            /** @description Patterns that occurred in the same sessions */
+            patterns: string[];
+            /**
+             * Format: double
+             * @description Its size relative to that, in percent
+             */
+            percent: number;
+            summary: string;
+            /** @description The text, if one capsule was asked for */
+            text?: string | null;
+            /** Format: int64 */
+            tokens: number;
         };
         /** @description What to compact, and how. All other fields are those of the request to the model. */
         CompactBody: Record<string, never> & {
@@ -1932,6 +1983,122 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>[];
+                };
+            };
+            /** @description Invalid request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Missing or invalid token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed, or sent from another origin */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Timeout, or the store is not writable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The disk is full */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    capsules: {
+        parameters: {
+            query: {
+                /** @description The key of the workspace */
+                workspace: string;
+                /** @description Only the capsule with this id or beginning of one, with its text */
+                id?: string;
+                /** @description Only capsules that have to do with this text, the nearest first */
+                near?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapsuleEntry"][];
                 };
             };
             /** @description Invalid request */

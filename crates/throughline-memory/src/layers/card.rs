@@ -24,6 +24,8 @@ pub enum CardKey {
     Error(String),
     Fact(String),
     Pattern(String),
+    /// A knowledge capsule other than a pattern.
+    Capsule(String),
     Record(String),
     /// The digest of a session.
     Digest(String),
@@ -40,6 +42,7 @@ impl CardKey {
             Self::Error(name) => ("error", name),
             Self::Fact(id) => ("fact", id),
             Self::Pattern(id) => ("pattern", id),
+            Self::Capsule(id) => ("capsule", id),
             Self::Record(id) => ("record", id),
             Self::Digest(session) => ("digest", session),
             Self::Agent(session) => ("agent", session),
@@ -67,6 +70,7 @@ impl CardKey {
             "error" => Self::Error(rest),
             "fact" => Self::Fact(rest),
             "pattern" => Self::Pattern(rest),
+            "capsule" => Self::Capsule(rest),
             "record" => Self::Record(rest),
             "digest" => Self::Digest(rest),
             "agent" => Self::Agent(rest),

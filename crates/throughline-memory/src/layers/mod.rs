@@ -1,6 +1,7 @@
 //! The layers of a session's memory, as pure policies.
 //!
 //! - [`card`]: what is kept of one file, command or fact, and its key.
+//! - [`capsule`]: what a workspace knows beyond single records, in short form.
 //! - [`working`]: the working memory of one live session, least recently used out first.
 //! - [`cache`]: the context cache that the sessions of a workspace share.
 //! - [`session`]: the memory of one session, built from its records.
@@ -13,6 +14,7 @@
 //! [`LayerEffects`]; the caller decides where it goes.
 
 pub mod cache;
+pub mod capsule;
 pub mod card;
 pub mod checkpoint;
 pub mod session;
@@ -25,6 +27,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub use self::cache::{CacheEntry, ContextCache};
+pub use self::capsule::{Capsule, CapsuleKind, CapsuleLine, CapsuleSource};
 pub use self::card::{CARD_TOKENS_MAX, Card, CardKey};
 pub use self::checkpoint::{Checkpoint, CheckpointCause};
 pub use self::session::{LayerRecord, SessionChange, SessionMemory};

@@ -322,7 +322,8 @@ async fn run_loop(
             }),
             WakeReason::RetentionDue => Box::new(|work| {
                 work.run(&Stage::Retention)?;
-                work.run(&Stage::Patterns)
+                work.run(&Stage::Patterns)?;
+                work.run(&Stage::Capsules)
             }),
             WakeReason::MaintenanceDue => Box::new(|work| work.run(&Stage::Maintenance)),
             WakeReason::Idle => return ExitReason::Idle,

@@ -237,6 +237,7 @@ fn routes_and_description() -> (Router<HttpState>, utoipa::openapi::OpenApi) {
         .routes(routes!(share::marks))
         .routes(routes!(share::transcript))
         .routes(routes!(workspaces::layers))
+        .routes(routes!(workspaces::capsules))
         .routes(routes!(config::settings))
         .routes(routes!(config::switch))
         .routes(routes!(sessions::snapshot))

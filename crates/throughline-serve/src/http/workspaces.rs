@@ -1,5 +1,5 @@
-//! Routes for workspaces: which there are, whether memory is given there, and how the memory layers
-//! do.
+//! Routes for workspaces: which there are, whether memory is given there, how the memory layers do,
+//! and what is known in them.
 
 use axum::Json;
 use axum::extract::State;
@@ -10,6 +10,7 @@ use super::HttpState;
 use super::extract::QueryParams;
 use super::problem::Problem;
 use crate::prompt::injection_off;
+use crate::requests::capsules::{self, CapsuleEntry};
 use crate::requests::layers::{HealthCheck, layer_health};
 
 const WORKSPACES_MAX: usize = 1_000;
@@ -91,4 +92,46 @@ pub(super) async fn layers(
         Ok(layer_health(&context.store, &params.workspace, now)?)
     });
     Ok(Json(checks.await?))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct CapsulesParams {
+    /// The key of the workspace
+    workspace: String,
+    /// Only the capsule with this id or beginning of one, with its text
+    id: Option<String>,
+    /// Only capsules that have to do with this text, the nearest first
+    near: Option<String>,
+}
+
+/// List the knowledge capsules of a workspace: patterns, skills, configuration, preferences and
+/// history in short form
+#[utoipa::path(get, path = "/capsules", tag = "sessions", params(CapsulesParams),
+    responses((status = 200, body = Vec<CapsuleEntry>)))]
+pub(super) async fn capsules(
+    State(state): State<HttpState>,
+    QueryParams(params): QueryParams<CapsulesParams>,
+) -> Result<Json<Vec<CapsuleEntry>>, Problem> {
+    let CapsulesParams {
+        workspace,
+        id,
+        near,
+    } = params;
+    let listed = state.run_blocking(move |context| {
+        let (store, now) = (&context.store, context.now());
+        let all = capsules::refresh_capsules(store, &workspace)?;
+        if let Some(id) = id {
+            let capsule = capsules::find_capsule(&all, &id)?;
+            let pulled = [(capsule.card_key(), Some(capsule.card()))];
+            context.layers.count_pull(store, &workspace, &pulled, now)?;
+            return Ok(vec![CapsuleEntry::new(capsule).with_text(capsule)]);
+        }
+        Ok(match near {
+            Some(text) => capsules::search_capsules(store, &workspace, &all, &text, now)?,
+            None => all.iter().map(CapsuleEntry::new).collect(),
+        })
+    });
+    Ok(Json(listed.await?))
 }

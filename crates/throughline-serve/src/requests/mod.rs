@@ -5,6 +5,7 @@
 //! command line, HTTP and MCP only translate arguments and answers.
 
 mod access_scope;
+pub mod capsules;
 pub mod compact;
 pub mod context;
 pub mod facts;

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 use crate::Store;
+use crate::derived::capsules;
 use crate::error::Result;
 use crate::query::query_all;
 use crate::records::sessions::timestamp_from_millis;
@@ -181,7 +182,7 @@ impl Store {
     }
 }
 
-fn generation(connection: &Connection) -> Result<i64> {
+pub(crate) fn generation(connection: &Connection) -> Result<i64> {
     let mut statement = connection.prepare_cached("SELECT generation FROM card_generation")?;
     Ok(statement.query_row([], |row| row.get(0))?)
 }
@@ -267,9 +268,9 @@ fn archive(
     Ok(())
 }
 
-/// Deletes every card of the workspace of a session, because one of its records changed.
+/// Deletes every card and capsule of the workspace of a session after one of its records changed.
 pub(crate) fn forget_session(tx: &Transaction<'_>, session: i64) -> Result<()> {
-    for table in ["context_cache", "archived_cards"] {
+    for table in ["context_cache", "archived_cards", "capsules"] {
         tx.prepare_cached(&format!(
             "DELETE FROM {table} WHERE workspace = (SELECT workspace FROM sessions WHERE id = ?1)"
         ))?
@@ -278,19 +279,23 @@ pub(crate) fn forget_session(tx: &Transaction<'_>, session: i64) -> Result<()> {
     raise_generation(tx)
 }
 
-/// Deletes the cards of facts, because one was forgotten, replaced or superseded.
+/// Deletes the cards of facts and of capsules that quote them, because one was forgotten, replaced
+/// or superseded.
 pub(crate) fn forget_facts(tx: &Transaction<'_>) -> Result<()> {
     for table in ["context_cache", "archived_cards"] {
-        tx.prepare_cached(&format!("DELETE FROM {table} WHERE key GLOB 'fact:*'"))?
-            .execute([])?;
+        tx.prepare_cached(&format!(
+            "DELETE FROM {table} WHERE key GLOB 'fact:*' OR key GLOB 'capsule:*'"
+        ))?
+        .execute([])?;
     }
+    capsules::forget_facts(tx)?;
     raise_generation(tx)
 }
 
 /// Deletes what is left of a workspace.
 pub(crate) fn forget_workspace(tx: &Transaction<'_>, workspace: i64) -> Result<()> {
     for table in [
-        "context_cache", "archived_cards", "layer_counts", "layer_figures",
+        "context_cache", "archived_cards", "capsules", "layer_counts", "layer_figures",
     ] {
         tx.execute(
             &format!("DELETE FROM {table} WHERE workspace = ?1"),

@@ -5,8 +5,10 @@
 //! under [`leases`]. [`signals`] of sessions become [`patterns`] across them. [`injections`] record
 //! what was put before a model, [`model_calls`] what each call of a model cost, and [`events`] what
 //! was done or declined, with the figures behind it. [`layers`] holds checkpoints, and reads which
-//! files sessions touched; [`cards`] holds the context caches of workspaces.
+//! files sessions touched; [`cards`] holds the context caches of workspaces, and [`capsules`] what
+//! is known in them.
 
+pub(crate) mod capsules;
 pub(crate) mod cards;
 pub(crate) mod digests;
 pub(crate) mod events;

@@ -6,7 +6,7 @@ use memory::SessionId;
 use rusqlite::{Transaction, params};
 
 use crate::Store;
-use crate::derived::{digests, layers, signals, summaries};
+use crate::derived::{digests, layers, patterns, signals, summaries};
 use crate::error::Result;
 use crate::ingest::sanitizer::CleanSecrets;
 use crate::ingest::text_filter::TextFilter;
@@ -61,6 +61,7 @@ pub(crate) fn record_secrets(
     digests::scrub(tx, writer, redactor, session, &secrets.fresh)?;
     signals::scrub(tx, redactor, session.id, &secrets.fresh)?;
     summaries::scrub(tx, redactor, session, &secrets.fresh)?;
+    patterns::forget_session(tx, session.id)?;
     layers::forget_session(tx, session.id)?;
     match writer.stored_text.get(session.id) {
         Some(filter) => {

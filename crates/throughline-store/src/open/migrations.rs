@@ -31,6 +31,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0016_session_marks.sql"),
     include_str!("../migrations/0017_layers.sql"),
     include_str!("../migrations/0018_context_cache.sql"),
+    include_str!("../migrations/0019_capsules.sql"),
 ];
 
 /// The format in which the search index got its present form; older indexes are rebuilt.

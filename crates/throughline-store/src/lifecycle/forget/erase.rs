@@ -86,6 +86,10 @@ pub(super) const TABLE_EFFECTS: &[(&str, &str)] = &[
         "archived_cards",
         "deleted with a record or session of the workspace, or a fact",
     ),
+    (
+        "capsules",
+        "deleted with a record or session of the workspace; made again without it",
+    ),
     ("layer_counts", "deleted with the workspace; no text"),
     ("layer_figures", "deleted with the workspace; no text"),
     ("card_generation", "raised; no text"),

@@ -16,12 +16,12 @@ const NOT_TEXT: &[&str] = &[
     "evictions.pass", "extractions.way", "facts.kind", "facts.words", "injected.kind",
     "injections.name", "injections.session", "injections.workspace", "layer_counts.layer",
     "layer_counts.source", "layer_figures.name", "leases.kind", "model_calls.model",
-    "model_calls.outcome", "model_calls.purpose", "pattern_sessions.pattern", "patterns.id",
-    "patterns.kind", "records.call", "records.content", "records.message", "review_log.decision",
-    "review_log.evidence", "review_log.pattern", "secrets.rule", "sessions.flavor",
-    "sessions.kind", "sessions.model", "sessions.name", "sessions.parent", "sessions.version",
-    "signals.kind", "skips.why", "sources.flavor", "summaries.last_message", "summaries.way",
-    "tombstones.flavor", "tombstones.kind", "usage.model",
+    "capsules.kind", "model_calls.outcome", "model_calls.purpose", "pattern_sessions.pattern",
+    "patterns.id", "patterns.kind", "records.call", "records.content", "records.message",
+    "review_log.decision", "review_log.evidence", "review_log.pattern", "secrets.rule",
+    "sessions.flavor", "sessions.kind", "sessions.model", "sessions.name", "sessions.parent",
+    "sessions.version", "signals.kind", "skips.why", "sources.flavor", "summaries.last_message",
+    "summaries.way", "tombstones.flavor", "tombstones.kind", "usage.model",
 ];
 
 /// A new text column must be scanned, or be listed above.
@@ -166,6 +166,8 @@ fn plant_rows(connection: &Connection, table: &str) {
         ],
         "archived_cards" => &["INSERT INTO archived_cards (workspace, key, card, at)
                 SELECT id, 'file:a', '{}', 0 FROM workspaces"],
+        "capsules" => &["INSERT INTO capsules (workspace, kind, name, data)
+                SELECT id, 'skill', 'n', '{}' FROM workspaces"],
         "patterns" => &["INSERT INTO patterns VALUES ('p', 'diag', 'n', '{}', 0)"],
         "review_log" => &[review],
         "decision_queue" => &[

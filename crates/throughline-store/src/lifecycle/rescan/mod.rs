@@ -185,6 +185,8 @@ const OTHER_COLUMNS: &[TextColumn] = &[
     text_column("context_cache", "id", "key"),
     text_column("archived_cards", "id", "card"),
     text_column("archived_cards", "id", "key"),
+    text_column("capsules", "id", "name"),
+    text_column("capsules", "id", "data"),
     text_column("patterns", "id", "name"),
     text_column("patterns", "id", "data"),
     text_column("review_log", "id", "why"),

@@ -144,10 +144,10 @@ fn the_embedded_page_is_built_from_its_sources() {
     let mut generate = Command::new(tools().join("node_modules/.bin/openapi-typescript"));
     run(generate.arg(&description).arg("--output").arg(&types));
     let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
-    assert_eq!(
-        read(types),
-        read(ui.join("wire.d.ts")),
-        "run tools/web/build --types and commit wire.d.ts"
+    // The files are too long to print both.
+    assert!(
+        read(types) == read(ui.join("wire.d.ts")),
+        "run tools/web/build --types FILE with /openapi.json in FILE, and commit wire.d.ts"
     );
     let dist = folder.path().join("dist");
     run(Command::new(tools().join("build")).env("DIST", &dist));
