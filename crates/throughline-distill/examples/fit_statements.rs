@@ -3,9 +3,9 @@
 //! The program reads the labelled sentences in `src/facts/testdata/`, leaves out one part of
 //! `statements.tsv` after the other to measure how well the weights generalize, fits the weights
 //! to all parts, measures them on `heldout.tsv`, and prints the figures. With `--write` it replaces
-//! `src/facts/stated/weights.tsv`, with `--quick` it leaves out no part, and with `--errors` it prints
-//! the sentences of `statements.tsv` that are judged wrongly when their part is left out. It never
-//! prints sentences of the held-out set.
+//! `src/facts/stated/weights.tsv`, with `--quick` it leaves out no part, and with `--errors` it
+//! prints the sentences of `statements.tsv` that are judged wrongly when their part is left out. It
+//! never prints sentences of the held-out set.
 
 #![allow(
     clippy::print_stdout,

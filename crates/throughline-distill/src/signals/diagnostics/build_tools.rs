@@ -26,7 +26,7 @@ pub(super) const READERS: &[Reader] = &[
         ),
         "helm/template $msg",
         &[(
-            "Error: template: a.yaml:1:2: executing \"a\" at <.Values.x.y>: nil pointer evaluating x",
+            "Error: template: a.yaml:1:2: executing \"a\" at <.x.y>: nil pointer evaluating x",
             "helm/template nil pointer",
         )],
     ),
@@ -34,7 +34,7 @@ pub(super) const READERS: &[Reader] = &[
         r#"\.proto:\d+:\d+:.*\(([A-Z][A-Z_]+)\)$"#,
         "buf/$1",
         &[(
-            "a.proto:3:5:Field name \"userId\" is not lower snake case. (FIELD_LOWER_SNAKE_CASE)",
+            "a.proto:3:5:Field name \"userId\" is camel case. (FIELD_LOWER_SNAKE_CASE)",
             "buf/FIELD_LOWER_SNAKE_CASE",
         )],
     ),

@@ -7,7 +7,7 @@ pub(super) const READERS: &[Reader] = &[
         r#"but `[\w-]+` does not have (?:these|that) features?"#,
         "cargo/no-such-feature",
         &[(
-            "the package `a` depends on `b`, with features: `x` but `b` does not have these features.",
+            "depends on `b`, with features: `x` but `b` does not have these features.",
             "cargo/no-such-feature",
         )],
     ),
