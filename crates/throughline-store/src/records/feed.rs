@@ -117,7 +117,7 @@ impl Store {
             position.record = new_records.last().map_or(position.record, |last| last.row);
             position.tombstone = forgotten.last().map_or(position.tombstone, |last| last.0);
             Ok(FeedChanges {
-                new_records: new_records,
+                new_records,
                 forgotten,
             })
         })
