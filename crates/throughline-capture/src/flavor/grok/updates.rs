@@ -58,7 +58,7 @@ impl GrokLogReader {
         let Kind { kind } = read(update)?;
         match &*kind {
             "user_message_chunk" => {
-                self.add_chunk(GrokSpeaker::User, &read(update)?, position, out)
+                self.add_chunk(GrokSpeaker::User, &read(update)?, position, out);
             }
             "agent_message_chunk" => {
                 self.add_chunk(GrokSpeaker::Assistant, &read(update)?, position, out);
@@ -130,7 +130,7 @@ impl GrokLogReader {
     ) {
         match &mut self.pending {
             Some(pending) if pending.accepts(speaker, chunk, &position) => {
-                pending.add(speaker, chunk)
+                pending.add(speaker, chunk);
             }
             _ => {
                 self.flush(out);
