@@ -53,12 +53,7 @@ fn plan(root: &Path, flavors: &[Flavor], catalog: &[CatalogEntry]) -> Distributi
             flavors: Vec::new(),
             tokens: 0,
         };
-        registry.note_planned(
-            "example.com/app",
-            root,
-            &[block],
-            jiff::Timestamp::UNIX_EPOCH,
-        );
+        registry.note_planned("example.com/app", root, &[block], Timestamp::UNIX_EPOCH);
     }
     plan_distribution(&view(root, flavors), catalog, &registry, &BTreeSet::new()).unwrap()
 }
@@ -351,7 +346,7 @@ fn a_pattern_that_is_approved_after_its_block_was_removed_is_proposed_again() {
     let view = view(folder.path(), &flavors);
     let mut registry = PatternRegistry::default();
     let plan_at = |registry: &mut PatternRegistry, now: Timestamp| {
-        super::registry::observe(registry, &[], now);
+        observe(registry, &[], now);
         let plan = plan_distribution(&view, &catalog, registry, &BTreeSet::new()).unwrap();
         registry.note_planned("example.com/app", folder.path(), &plan.placed, now);
         plan
