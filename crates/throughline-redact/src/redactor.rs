@@ -71,9 +71,14 @@ impl Redactor {
         unchecked: &[Range<usize>],
         session: &mut SessionSecrets,
     ) -> CleanText<'a> {
-        catch_panic(|| self.clean_by_detectors(text, unchecked, session)).unwrap_or_else(|| CleanText {
-            text: Cow::Owned(format!("[not kept: redaction failed, {} bytes]", text.len())),
-            sensitive: true,
+        catch_panic(|| self.clean_by_detectors(text, unchecked, session)).unwrap_or_else(|| {
+            CleanText {
+                text: Cow::Owned(format!(
+                    "[not kept: redaction failed, {} bytes]",
+                    text.len()
+                )),
+                sensitive: true,
+            }
         })
     }
 

@@ -340,6 +340,10 @@ mod tests {
         check(r#""\u001b[1;32mKEY=1\u001b[0m""#, "KEY=1", "KEY=1");
         check("\u{1b}(BKEY=1", "KEY=1", "KEY=1");
         // A character of several bytes ends no sequence.
-        check("\u{1b}(\u{fffd}\u{1b}[0mKEY=1", "(\u{fffd}KEY", "(\u{fffd}\u{1b}[0mKEY");
+        check(
+            "\u{1b}(\u{fffd}\u{1b}[0mKEY=1",
+            "(\u{fffd}KEY",
+            "(\u{fffd}\u{1b}[0mKEY",
+        );
     }
 }
