@@ -55,6 +55,9 @@ impl ParsedStatement {
                 FactRelation::Contradicts
             };
         }
+        if self.makes_same_choice(old) {
+            return FactRelation::Repeats;
+        }
         if self.gives_other_answer(old) {
             return FactRelation::Contradicts;
         }
@@ -76,6 +79,18 @@ impl ParsedStatement {
             (Some(new), Some(old)) => new.rejected.is_empty() || new.chosen == old.chosen,
             _ => true,
         }
+    }
+
+    /// Says whether both statements choose and reject the same for the same purpose: "use pnpm, never
+    /// npm" and "use pnpm instead of npm". The word that rejects does not negate the statement.
+    fn makes_same_choice(&self, old: &Self) -> bool {
+        let (Some(new), Some(old)) = (&self.choice, &old.choice) else {
+            return false;
+        };
+        let purpose = |choice: &StatedChoice| StatementGist::new(&choice.purpose, &[]);
+        let rejects_same = !new.rejected.is_empty() && new.rejected == old.rejected;
+        let is_same = rejects_same && new.chosen == old.chosen && new.negated == old.negated;
+        is_same && purpose(new) == purpose(old)
     }
 
     /// Says whether both statements answer the same question differently.
@@ -205,7 +220,7 @@ const CHOICE_VERBS: &[&str] = &[
     "use", "uses", "using", "prefer", "prefers", "choose", "chose", "picked", "adopted", "switched",
     "switching", "moved", "moving", "migrated", "migrating", "settled", "replaced", "with",
 ];
-const REJECTION_WORDS: &[&str] = &["not", "over", "than", "of"];
+const REJECTION_WORDS: &[&str] = &["not", "never", "over", "than", "of"];
 const PURPOSE_WORDS: &[&str] = &["for", "in", "to", "when", "as", "on"];
 
 fn parse_choice(text: &str) -> Option<StatedChoice> {
@@ -349,6 +364,9 @@ mod tests {
             "the server listens on 9000", "The server listens on 8000", Contradicts,
         );
         check("use vitest instead of jest", "use jest", Contradicts);
+        check(
+            "I prefer spaces over tabs", "I prefer tabs over spaces", Contradicts,
+        );
     }
 
     #[test]
@@ -363,6 +381,11 @@ mod tests {
             "Never push to main directly", "don't push directly to main", Repeats,
         );
         check("we use pnpm in this repository", "use pnpm", Repeats);
+        check(
+            "always use pnpm instead of npm in this repository",
+            "Use pnpm, never npm, in this repo",
+            Repeats,
+        );
         check(
             "run the linter before every commit",
             "always run the linter before committing",
