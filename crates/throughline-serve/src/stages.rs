@@ -224,10 +224,14 @@ fn write_session_summary(
     session: &SessionId,
     write: impl FnOnce(&SummarySettings) -> Result<(), SummaryError>,
 ) -> store::Result<()> {
-    let summary = context.settings.summary.as_ref();
-    let Some(summary) = summary.filter(|_| !context.store.is_encrypted()) else {
+    let Some(summary) = context.settings.summary.as_ref() else {
+        let name = EventName::ExtractionDeclinedDisabled;
+        record_event(context.store, name, Some(session), &json!({}), context.now);
         return Ok(());
     };
+    if context.store.is_encrypted() {
+        return Ok(());
+    }
     match write(summary) {
         Ok(()) => Ok(()),
         Err(SummaryError::Store(error)) => Err(error),
