@@ -1,4 +1,4 @@
-//! Contains the panic of a detector: a text that a detector fails on must not stop a sweep, and must
+//! Catches the panic of a detector: a text that a detector fails on must not stop a sweep, and must
 //! not be stored unchecked.
 
 use std::cell::Cell;

@@ -310,7 +310,7 @@ mod tests {
             "the error is that it cannot stop the server",
             "stop",
             "Stop!",
-            "src/a.html:15:20 - warning NG8103: never imported. Use @if or make sure it is imported.",
+            "src/a.html:15:20 - warning NG8103: never imported. Use @if or make sure it is.",
             "Error: a.ts is missing from the compilation. Please make sure it is in tsconfig.json",
             "error[E0499]: cannot borrow twice, do not do that",
             "warning: unused variable, prefer an underscore",
