@@ -1,5 +1,5 @@
-//! Records each update of a summary, each one that was due but failed, and each turn after which too
-//! little had happened for one.
+//! Records each update of a summary, each one that was due but failed, and each turn after which
+//! too little had happened for one.
 
 use jiff::Timestamp;
 use memory::SessionId;

@@ -81,8 +81,9 @@ impl ParsedStatement {
         }
     }
 
-    /// Says whether both statements choose and reject the same for the same purpose: "use pnpm, never
-    /// npm" and "use pnpm instead of npm". The word that rejects does not negate the statement.
+    /// Says whether both statements choose and reject the same for the same purpose: "use pnpm,
+    /// never npm" and "use pnpm instead of npm". The word that rejects does not negate the
+    /// statement.
     fn makes_same_choice(&self, old: &Self) -> bool {
         let (Some(new), Some(old)) = (&self.choice, &old.choice) else {
             return false;
