@@ -60,6 +60,9 @@ impl ParsedStatement {
                 FactRelation::Contradicts
             };
         }
+        if self.makes_same_choice(old) {
+            return FactRelation::Repeats;
+        }
         if self.gives_other_answer(old) {
             return FactRelation::Contradicts;
         }
@@ -84,6 +87,19 @@ impl ParsedStatement {
             (Some(new), Some(old)) => new.rejected.is_empty() || new.chosen == old.chosen,
             _ => true,
         }
+    }
+
+    /// Says whether both statements choose and reject the same for the same purpose: "use pnpm,
+    /// never npm" and "use pnpm instead of npm". The word that rejects does not negate the
+    /// statement.
+    fn makes_same_choice(&self, old: &Self) -> bool {
+        let (Some(new), Some(old)) = (&self.choice, &old.choice) else {
+            return false;
+        };
+        let purpose = |choice: &StatedChoice| StatementGist::new(&choice.purpose, &[]);
+        let rejects_same = !new.rejected.is_empty() && new.rejected == old.rejected;
+        let is_same = rejects_same && new.chosen == old.chosen && new.negated == old.negated;
+        is_same && purpose(new) == purpose(old)
     }
 
     /// Says whether both statements answer the same question differently.
@@ -229,7 +245,7 @@ const CHOICE_VERBS: &[&str] = &[
     "use", "uses", "using", "prefer", "prefers", "choose", "chose", "picked", "adopted", "switched",
     "switching", "moved", "moving", "migrated", "migrating", "settled", "replaced", "with",
 ];
-const REJECTION_WORDS: &[&str] = &["not", "over", "than", "of"];
+const REJECTION_WORDS: &[&str] = &["not", "never", "over", "than", "of"];
 const PURPOSE_WORDS: &[&str] = &["for", "in", "to", "when", "as", "on"];
 /// Words for the whole project, which do not limit what a choice is for.
 const EVERYWHERE: &[&str] = &[
@@ -378,6 +394,9 @@ mod tests {
             "the server listens on 9000", "The server listens on 8000", Contradicts,
         );
         check("use vitest instead of jest", "use jest", Contradicts);
+        check(
+            "I prefer spaces over tabs", "I prefer tabs over spaces", Contradicts,
+        );
     }
 
     #[test]
@@ -392,6 +411,11 @@ mod tests {
             "Never push to main directly", "don't push directly to main", Repeats,
         );
         check("we use pnpm in this repository", "use pnpm", Repeats);
+        check(
+            "always use pnpm instead of npm in this repository",
+            "Use pnpm, never npm, in this repo",
+            Repeats,
+        );
         check(
             "run the linter before every commit",
             "always run the linter before committing",

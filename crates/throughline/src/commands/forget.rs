@@ -182,7 +182,7 @@ pub(crate) fn format_plan(app: &App<'_>, plan: &ForgetPlan) -> String {
         text += &format!(
             "record   {}  {}  {}{}  {}\n",
             time::format_time(record.at, zone),
-            record.id,
+            record.public_id,
             record.kind,
             if record.copy { " (copy)" } else { "" },
             sanitize(&record.text),
