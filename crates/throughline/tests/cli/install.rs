@@ -199,7 +199,7 @@ fn each_agent_gets_the_skill_the_commands_and_leave_to_read() {
     ] {
         assert!(read(&env, &format!("{skills}/session-memory/SKILL.md")).starts_with("---\nname:"));
         assert!(
-            read(&env, forget).contains("throughline facts --forget"),
+            read(&env, forget).contains("throughline facts forget"),
             "{forget}"
         );
     }
