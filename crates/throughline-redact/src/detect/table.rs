@@ -1,5 +1,5 @@
-//! Columns whose header names a secret: CSV, TSV, Markdown tables, the output of `psql` and
-//! `mysql`.
+//! Columns whose header names a secret: CSV, TSV, Markdown tables, the output of `psql`, `mysql` and
+//! `kubectl`.
 //!
 //! A line counts as a header when every cell of it could be a column name and at least one of them
 //! names a secret. The lines below belong to the table as long as they have as many cells.
@@ -17,6 +17,9 @@ const COLUMN_NAME_BYTES_MAX: usize = 40;
 const ROW_BYTES_MAX: usize = 4096;
 const ROWS_MAX: usize = 1000;
 const TOKEN_BYTES_MIN: usize = 16;
+/// The delimiter of a table whose columns are aligned with two or more blanks. Its header is in
+/// capitals.
+const ALIGNED: char = ' ';
 
 /// Finds the secrets below the header that holds the name at `start..end`.
 pub(crate) fn find(
@@ -87,6 +90,9 @@ pub(crate) fn may_find(bytes: &[u8], start: usize, end: usize) -> bool {
 fn header_delimiter(bytes: &[u8], start: usize, end: usize) -> Option<char> {
     let is_cell = |b: &&u8| is_name_byte(**b) || **b == b' ';
     let is_frame = |b: &&u8| b"\"'`* \r\\".contains(b);
+    if is_aligned_name(bytes, start, end) {
+        return Some(ALIGNED);
+    }
     let rest = &bytes[end..];
     let len = rest
         .iter()
@@ -126,6 +132,30 @@ fn header_delimiter(bytes: &[u8], start: usize, end: usize) -> Option<char> {
     }
 }
 
+/// True for a name in capitals with two blanks or the end of its line on each side.
+fn is_aligned_name(bytes: &[u8], start: usize, end: usize) -> bool {
+    if !bytes[start].is_ascii_uppercase() {
+        return false;
+    }
+    let is_capital = |b: &&u8| b.is_ascii_uppercase() || b"_-".contains(b);
+    let rest = bytes[end..].iter().take(COLUMN_NAME_BYTES_MAX);
+    let after = &bytes[end + rest.take_while(is_capital).count()..];
+    let rest = bytes[..start].iter().rev().take(COLUMN_NAME_BYTES_MAX);
+    let before = &bytes[..start - rest.take_while(is_capital).count()];
+    let (begins, ends) = (before.ends_with(b"  "), after.starts_with(b"  "));
+    let ends_line = || {
+        let line_end = after.trim_ascii_start();
+        after.is_empty()
+            || after.first() == Some(&b'\n')
+            || after.starts_with(b"\\n")
+            || line_end.len() < after.len()
+                && after[..after.len() - line_end.len()].contains(&b'\n')
+    };
+    let starts_line =
+        || matches!(before.last(), None | Some(b'\n' | b'"' | b'`')) || before.ends_with(b"\\n");
+    begins && (ends || ends_line()) || ends && starts_line()
+}
+
 fn delimiter_at(bytes: &[u8]) -> Option<char> {
     match bytes {
         [b @ (b',' | b';' | b'\t' | b'|'), ..] => Some(char::from(*b)),
@@ -158,7 +188,9 @@ fn read_header(header: &str, delimiter: char) -> Option<Vec<Option<NameStrength>
             columns.push(None);
             continue;
         }
-        if !is_column_name(name) {
+        let is_name = is_column_name(name)
+            && (delimiter != ALIGNED || !name.bytes().any(|b| b.is_ascii_lowercase()));
+        if !is_name {
             return None;
         }
         columns.push(classify_name(name).filter(|strength| *strength > NameStrength::Weak));
@@ -197,6 +229,9 @@ fn is_separator_line(row: &str) -> bool {
 
 /// The byte ranges between the delimiters; a delimiter between quotes is part of its cell.
 fn cells(line: &str, delimiter: char) -> Vec<std::ops::Range<usize>> {
+    if delimiter == ALIGNED {
+        return aligned_cells(line);
+    }
     let mut cells = Vec::new();
     let (mut from, mut is_quoted) = (0, false);
     for (at, c) in line.char_indices() {
@@ -208,6 +243,20 @@ fn cells(line: &str, delimiter: char) -> Vec<std::ops::Range<usize>> {
         }
     }
     cells.push(from..line.len());
+    cells
+}
+
+/// The byte ranges between runs of two or more blanks.
+fn aligned_cells(line: &str) -> Vec<std::ops::Range<usize>> {
+    let mut cells = Vec::new();
+    let mut from = line.len() - line.trim_start().len();
+    let end = line.trim_end().len();
+    while from < end {
+        let len = line[from..end].find("  ").unwrap_or(end - from);
+        cells.push(from..from + len);
+        let rest = &line[from + len..end];
+        from += len + rest.len() - rest.trim_start().len();
+    }
     cells
 }
 
@@ -226,7 +275,7 @@ fn cell_value(row: &str, cell: std::ops::Range<usize>) -> (usize, &str) {
     (cell.start + lead, value)
 }
 
-fn is_secret(value: &str, strength: NameStrength) -> bool {
+pub(crate) fn is_secret(value: &str, strength: NameStrength) -> bool {
     // A cell that is itself a name (`password1`) comes from documentation or from code.
     if value.contains(' ') || classify_name(value).is_some() {
         return false;
