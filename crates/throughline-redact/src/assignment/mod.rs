@@ -299,7 +299,8 @@ fn find_nearby_token(
             continue;
         }
         let token = value::judged_prefix(&text[at..at + len]);
-        if value::is_random(token, len_min)
+        if prefilter::may_be_generated(token.as_bytes())
+            && value::is_random(token, len_min)
             && value::entropy(token) > 3.2
             && !is_elided(text, at, at + len)
         {

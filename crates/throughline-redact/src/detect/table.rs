@@ -13,6 +13,7 @@ use crate::value;
 /// A longer line is not a header: column names are short.
 const HEADER_BYTES_MAX: usize = 1024;
 const COLUMN_NAME_BYTES_MAX: usize = 40;
+const COLUMN_NAME_WORDS_MAX: usize = 4;
 /// A longer row ends the table, so that one line of junk cannot be split again and again.
 const ROW_BYTES_MAX: usize = 4096;
 const ROWS_MAX: usize = 1000;
@@ -83,7 +84,36 @@ pub(crate) fn find(
 
 /// Says cheaply, also of text that is still escaped, whether a name stands in a header.
 pub(crate) fn may_find(bytes: &[u8], start: usize, end: usize) -> bool {
-    header_delimiter(bytes, start, end).is_some()
+    header_delimiter(bytes, start, end)
+        .is_some_and(|delimiter| may_end_header(&bytes[end..], delimiter))
+}
+
+/// True when the rest of a line, which may still be escaped, can be that of a header: short cells,
+/// no other signs than the delimiter, and another line behind it.
+fn may_end_header(rest: &[u8], delimiter: char) -> bool {
+    let (mut cell_bytes, mut words, mut previous) = (0, 1, 0);
+    for (at, &byte) in rest.iter().take(2 * HEADER_BYTES_MAX).enumerate() {
+        match byte {
+            b'\n' => return true,
+            b'\\' if rest.get(at + 1) == Some(&b'n') => return true,
+            b' ' if delimiter == ALIGNED => (cell_bytes, words) = (0, 0),
+            b' ' => {}
+            b',' | b';' | b'\t' | b'|' if delimiter_at(&[byte]) != Some(delimiter) => return false,
+            // A backslash may be a tab, and a character that is not ASCII may draw a line.
+            b',' | b';' | b'\t' | b'|' | b'\\' | 0x80.. => (cell_bytes, words) = (0, 0),
+            _ if byte.is_ascii_alphanumeric() || b"_-./#()\"'`*\r".contains(&byte) => {
+                cell_bytes += 1;
+                words += usize::from(previous == b' ');
+            }
+            _ => return false,
+        }
+        // The name itself was read up to some point of its first cell.
+        if cell_bytes > 2 * COLUMN_NAME_BYTES_MAX || words > COLUMN_NAME_WORDS_MAX + 1 {
+            return false;
+        }
+        previous = byte;
+    }
+    false
 }
 
 /// The delimiter beside the column name that holds `start..end`; `None` when it fills no cell.
@@ -219,7 +249,7 @@ fn is_column_name(name: &str) -> bool {
             .chars()
             .all(|c| c.is_alphanumeric() || "_-. /#()".contains(c))
         && !name.contains("()")
-        && name.split(' ').count() <= 4
+        && name.split(' ').count() <= COLUMN_NAME_WORDS_MAX
 }
 
 /// The line below a header: `|---|:--:|`, `----+----`.

@@ -69,6 +69,12 @@ pub(super) const RULES: &[FormatRule] = &[
         r#"vault\s+(?:kv put|write)\s[^\n|;]{0,100}?\s[\w.-]+=["']?([^\s"'@]{6,})"#,
         &["vault kv put secret/app foo=Tk{w12}"],
         &["vault kv put secret/app foo=@file.json"]).body(BodyKind::HumanChosen),
+    rule("credential-pair", &["creds", "Creds", "credentials", "Credentials"], concat!(
+            r#"(?i)cred(?:s|entials)\b(?:\s+[a-z]{1,12}){0,3}\s*[:=]?\s+["'`]?[\w.@-]{2,40}:"#,
+            r#"([^\s"'`:/]{3,40}[!@#$%^&*][^\s"'`:/]{0,40})"#
+        ), &["creds are svc_user:Pa{d2}{w4}!x", "Credentials: admin:{d1}Xk{d1}!{w4}"],
+        &["credentials file: config:prod", "creds for host:8080",
+        "credentials $USER:$PASS"]).body(BodyKind::HumanChosen),
     rule("call-password", &["login(", ".login(", "authenticate(", ".authenticate(", "basicAuth(",
         ".basicAuth(", "HTTPBasicAuth(", "BasicAuth(", "basic_auth(", ".basic_auth(", "signIn(", ".signIn(",
         "setBasicAuth(", ".SetBasicAuth("], concat!(
@@ -77,10 +83,10 @@ pub(super) const RULES: &[FormatRule] = &[
         ), &["client.login('me', 'Tk{w8}!')", "HTTPBasicAuth('me', 'Tk{w8}!')"],
         &["client.login('me', password)", "login('/api/v1', 'POST')"]).body(BodyKind::HumanChosen),
     rule("call-secret", &["jwt.sign(", "jwt.verify(", "jwt.encode(", "jwt.decode(",
-        "createHmac(", "hmac.new(", "AES.new(", "Fernet("], concat!(
+        "createHmac(", ".createHmac(", "hmac.new(", "AES.new(", "Fernet("], concat!(
             r#"(?:jwt\.(?:sign|verify|encode|decode)\((?:\{[^}\n]{0,120}\}|[^,\n]{1,80}),\s*"#,
-            r#"|createHmac\(["']\w+["'],\s*|(?:hmac|AES)\.new\(|Fernet\()b?["']([^"'\n]{8,})["']"#
-        ), &["jwt.sign(payload, 'Tk{w12}')", "createHmac('sha256', 'Tk{w12}')",
+            r#"|\.?createHmac\(["']\w+["'],\s*|(?:hmac|AES)\.new\(|Fernet\()b?["']([^"'\n]{8,})["']"#
+        ), &["jwt.sign(payload, 'Tk{w12}')", "crypto.createHmac('sha256', 'Tk{w12}')",
         "AES.new(b'Tk{w14}', AES.MODE_CBC)"],
         &["jwt.sign(payload, 'your-secret-key')", "jwt.sign(payload, SECRET)",
         "jwt.decode(token, 'secret', algorithms=['HS256'])"]).body(BodyKind::HumanChosen),
