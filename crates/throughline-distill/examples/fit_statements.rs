@@ -209,7 +209,7 @@ fn fit(sentences: &[&LabelledSentence]) -> FeatureWeights {
     table
 }
 
-/// Returns the weights of the features, and behind them those of the bias.
+/// Returns the weights of the features, and after them those of the bias.
 fn descend(rows: &[(usize, Vec<usize>)], penalties: &[f64]) -> Vec<[f64; CLASSES]> {
     let bias = penalties.len();
     let mut weights = vec![[0.0; CLASSES]; bias + 1];

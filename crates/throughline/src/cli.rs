@@ -41,7 +41,7 @@ pub(crate) struct Cli {
     pub(crate) no_pager: bool,
 }
 
-/// Rewrites `-word` behind `search` to an option that clap accepts. Everything behind `--` is left
+/// Rewrites `-word` after `search` to an option that clap accepts. Everything after `--` is left
 /// alone.
 pub(crate) fn rewrite_arguments(arguments: Vec<OsString>) -> Vec<OsString> {
     let Some(search) = arguments.iter().position(|argument| argument == "search") else {

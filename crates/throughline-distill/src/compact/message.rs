@@ -60,7 +60,7 @@ pub(super) fn summary_message(
         );
     }
     text += "Go on with the user's last request from where the work stood. Do not recap, do not \
-             ask again what the notes answer, and do not try again what they say has failed.";
+             ask again part the notes answer, and do not try again part they say has failed.";
     compaction_message(
         task,
         "summary",
@@ -81,9 +81,10 @@ pub(super) fn restored_message(
 
 /// Returns what the agent's hooks said at this compaction, or `None` if they said nothing.
 pub(super) fn hook_message(task: &CompactionTask<'_>) -> Option<Message> {
-    let said = task.hook_results.iter().map(|text| text.trim());
-    let said: Vec<_> = said.filter(|text| !text.is_empty()).collect();
-    (!said.is_empty()).then(|| compaction_message(task, "hooks", Block::Text(said.join("\n\n"))))
+    let results = task.hook_results.iter().map(|text| text.trim());
+    let results: Vec<_> = results.filter(|text| !text.is_empty()).collect();
+    (!results.is_empty())
+        .then(|| compaction_message(task, "hooks", Block::Text(results.join("\n\n"))))
 }
 
 /// Lists the tools that the model found with a search for tools, including those in older
@@ -115,10 +116,10 @@ fn is_tool_search(tool: Option<&str>) -> bool {
     tool.is_some_and(|tool| name(tool).contains("toolsearch"))
 }
 
-fn compaction_message(task: &CompactionTask<'_>, what: &str, block: Block) -> Message {
+fn compaction_message(task: &CompactionTask<'_>, part: &str, block: Block) -> Message {
     let last = task.messages.last();
     Message {
-        id: compaction_id(task, what),
+        id: compaction_id(task, part),
         api_id: None,
         session: last.map_or_else(|| memory::SessionId::new(""), |last| last.session.clone()),
         at: task.messages.iter().rev().find_map(|message| message.at),
@@ -134,7 +135,7 @@ fn compaction_message(task: &CompactionTask<'_>, what: &str, block: Block) -> Me
 
 /// Derives the id of a message from the end of the conversation, so that compacting the same
 /// conversation twice gives the same ids.
-fn compaction_id(task: &CompactionTask<'_>, what: &str) -> MessageId {
+fn compaction_id(task: &CompactionTask<'_>, part: &str) -> MessageId {
     let last = task.messages.last().map_or("", |last| last.id.as_str());
-    IdChain::default().link(&["compaction", what, last])
+    IdChain::default().link(&["compaction", part, last])
 }

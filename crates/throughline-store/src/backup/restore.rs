@@ -118,11 +118,11 @@ impl RestoreJob<'_> {
             now,
         } = *self;
         let (key, place) = key.unzip();
-        let aside = swap::new_database_path(folder);
+        let new_database = swap::new_database_path(folder);
         let expected = verify::count_records(source)?;
-        files::create_private_file(&aside)?;
-        backup::copy_database(source, &aside, key.as_ref(), progress)?;
-        let mut copy = connection::connect(&aside, key.as_ref())?;
+        files::create_private_file(&new_database)?;
+        backup::copy_database(source, &new_database, key.as_ref(), progress)?;
+        let mut copy = connection::connect(&new_database, key.as_ref())?;
         schema::check_schema(&copy, from.file)?;
         let carried = backup::detach_redaction_key(&copy)?;
         migrations::migrate(&mut copy, from.file, migrations::current_format())?;
@@ -280,10 +280,10 @@ fn keep_previous_store(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>>
     }
     let name = format!("{PREVIOUS_STORE_PREFIX}{}", now.strftime("%Y%m%dT%H%M%SZ"));
     let mut copy = folder.join(&name);
-    let mut again = 2;
+    let mut number = 2;
     while copy.exists() {
-        copy = folder.join(format!("{name}-{again}"));
-        again += 1;
+        copy = folder.join(format!("{name}-{number}"));
+        number += 1;
     }
     files::create_private_dir(&copy)?;
     let to = Store::database_path(&copy);

@@ -18,7 +18,7 @@ use crate::records::marks::{self, MarkFilter};
 use crate::records::{self, workspaces};
 use redact::CleanString;
 
-/// What the writer needs to know of a session.
+/// What the writer needs to know about a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionRef {
     pub id: i64,
@@ -44,7 +44,7 @@ pub struct SessionFilter {
     pub marks: MarkFilter,
     /// Only lists sessions whose logs are gone.
     pub gone: bool,
-    /// Only lists sessions behind this one, in the order of the list.
+    /// Only lists sessions after this one, in the order of the list.
     pub after: Option<SessionCursor>,
     pub limit: usize,
 }
@@ -353,7 +353,7 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
         id: SessionId::new(row.get::<_, String>(col::name)?),
         // A later version may have stored an agent that this one does not know.
         flavor: Flavor::from_name(&flavor).unwrap_or(Flavor::Claude),
-        kind: SessionKind::from_name(&kind),
+        kind: SessionKind::from_name(&kind).unwrap_or_default(),
         title: row.get(col::title)?,
         workspace: row.get(col::workspace)?,
         cwd: row.get(col::cwd)?,
@@ -385,7 +385,7 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
                 .unwrap_or_default(),
         outcome: row
             .get::<_, Option<String>>(col::outcome)?
-            .map(|name| Outcome::from_name(&name)),
+            .map(|name| Outcome::from_name(&name).unwrap_or_default()),
         evicted: count(col::evicted)?,
         detached: count(col::detached)?,
         marks: marks::marks_from_row(row, col::name_mark)?,

@@ -79,30 +79,30 @@ fn format_fix(app: &App<'_>, store: &Store, fix: &ErrorHistory) -> String {
     if fix.ways.is_empty() {
         out += "No session shows what fixed it.\n";
     }
-    for way in &fix.ways {
-        out += &format_resolution(app, store, way);
+    for resolution in &fix.ways {
+        out += &format_resolution(app, store, resolution);
     }
     out
 }
 
-fn format_resolution(app: &App<'_>, store: &Store, way: &ErrorResolution) -> String {
+fn format_resolution(app: &App<'_>, store: &Store, resolution: &ErrorResolution) -> String {
     let style = app.style();
-    let when = app.format_when(way.at);
-    let session = session_label(store, &way.session);
+    let when = app.format_when(resolution.at);
+    let session = session_label(store, &resolution.session);
     let mut out = format!(
         "{}  {}\n",
         style.bold(&format!("Fixed by {when}:")),
         style.dim(&session)
     );
-    if let Some(said) = &way.said {
+    if let Some(said) = &resolution.said {
         let _ = writeln!(out, "    agent: {}", sanitize(said));
     }
-    for file in &way.files {
+    for file in &resolution.files {
         let _ = writeln!(out, "    changed {}", sanitize(file));
     }
-    for command in &way.commands {
+    for command in &resolution.commands {
         let _ = writeln!(out, "    ran {}", sanitize(command));
     }
-    let _ = writeln!(out, "    then worked: {}", sanitize(&way.command));
+    let _ = writeln!(out, "    then worked: {}", sanitize(&resolution.command));
     out
 }

@@ -199,10 +199,10 @@ pub(crate) fn format_plan(app: &App<'_>, plan: &ForgetPlan) -> String {
     text + &more_line(plan.facts.len(), "facts")
 }
 
-fn more_line(count: usize, what: &str) -> String {
+fn more_line(count: usize, noun: &str) -> String {
     match count.saturating_sub(LISTED_MAX) {
         0 => String::new(),
-        more => format!("… and {more} more {what}\n"),
+        more => format!("… and {more} more {noun}\n"),
     }
 }
 

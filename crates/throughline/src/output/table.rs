@@ -17,7 +17,7 @@ pub(crate) struct TableColumn {
     drop_rank: u8,
     /// The width down to which cells are truncated; `None` keeps them whole.
     width_min: Option<usize>,
-    /// Cells that are wider than this take their room from the cells behind them, so that one long
+    /// Cells that are wider than this take their room from the cells after them, so that one long
     /// id does not make the whole column wide.
     overflows_at: Option<usize>,
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use memory::{
-    ApiId, Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role,
-    SessionId, SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
+    ApiId, Block, Boundary, CallId, Flavor, IdChain, Message, MessageId, Origin, Role, SessionId,
+    SessionPatch, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
 };
 
 use super::markup::{self, MarkupPart, UserMarkup};
@@ -94,22 +94,20 @@ impl ClineConversation {
         // One API message may contain a tool's result, the program's text and a person's.
         self.emit(
             name("result"),
-            role,
-            Origin::Tool,
+            (role, Origin::Tool),
             parts.results,
             &stamp,
             out,
         );
         self.emit(
             name("program"),
-            role,
-            Origin::Harness,
+            (role, Origin::Harness),
             parts.program,
             &stamp,
             out,
         );
-        self.emit(name(""), role, prompter, parts.typed, &stamp, out);
-        self.emit(name(""), role, Origin::Model, parts.spoken, &stamp, out);
+        self.emit(name(""), (role, prompter), parts.typed, &stamp, out);
+        self.emit(name(""), (role, Origin::Model), parts.spoken, &stamp, out);
         if let Some(metrics) = message.metrics.0 {
             self.emit_usage(&id, metrics, stamp, out);
         }
@@ -243,10 +241,9 @@ impl ClineConversation {
         }
         if let Some(cwd) = markup::cwd(text).filter(|cwd| self.cwd.as_deref() != Some(*cwd)) {
             self.cwd = Some(cwd.to_owned());
-            out.push(LogEntry::Session(SessionPatch {
-                cwd: self.cwd.clone(),
-                ..SessionPatch::new(self.session.clone(), self.flavor)
-            }));
+            out.push(
+                SessionPatch::new(self.session.clone(), self.flavor).with_cwd(self.cwd.clone()),
+            );
         }
         // The program appends its own notes to a text.
         let text = text
@@ -313,34 +310,29 @@ impl ClineConversation {
         });
         let boundary = Block::Boundary(Boundary::default());
         let blocks = std::iter::once(boundary).chain(summary).collect();
-        self.emit(id.clone(), role, Origin::Model, blocks, stamp, out);
+        self.emit(id.clone(), (role, Origin::Model), blocks, stamp, out);
     }
 
     fn emit_title(&self, typed: &[Block], out: &mut ParseOutput) {
         if let Some(Block::Text(text)) = typed.first() {
-            let title = Title {
-                text: text.clone(),
-                rank: TitleRank::FirstPrompt,
-            };
-            out.push(LogEntry::Session(SessionPatch {
-                title: Some(title),
-                ..SessionPatch::new(self.session.clone(), self.flavor)
-            }));
+            out.push(
+                SessionPatch::new(self.session.clone(), self.flavor)
+                    .with_title(text.clone(), TitleRank::FirstPrompt),
+            );
         }
     }
 
     fn emit(
         &self,
         id: MessageId,
-        role: Role,
-        origin: Origin,
+        (role, origin): (Role, Origin),
         blocks: Vec<Block>,
         stamp: &MessageStamp,
         out: &mut ParseOutput,
     ) {
         if !blocks.is_empty() {
             let is_response = role == Role::Assistant && origin == Origin::Model;
-            out.push(LogEntry::Message(Message {
+            out.push(Message {
                 api_id: is_response.then(|| ApiId::new(id.as_str())),
                 at: stamp.at,
                 blocks,
@@ -348,7 +340,7 @@ impl ClineConversation {
                 cwd: self.cwd.clone(),
                 line: self.line,
                 ..Message::new(id, self.session.clone(), role, origin)
-            }));
+            });
         }
     }
 
@@ -373,14 +365,14 @@ impl ClineConversation {
             reasoning: 0,
         };
         if usage != Usage::default() {
-            out.push(LogEntry::Usage(UsageEntry {
+            out.push(UsageEntry {
                 session: self.session.clone(),
                 key: id.to_string(),
                 at: stamp.at,
                 model: stamp.model,
                 usage,
                 cost_usd: metrics.cost.0,
-            }));
+            });
         }
     }
 }

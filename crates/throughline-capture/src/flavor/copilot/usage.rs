@@ -1,7 +1,7 @@
 //! Reads token counts. Since about 1.0.100 every response has a usage record. Before, messages
 //! report only their output, and the end of a session reports totals over all of it.
 
-use memory::{LogEntry, Usage, UsageEntry};
+use memory::{Usage, UsageEntry};
 
 use super::session::{CopilotPosition, CopilotReaderState};
 use super::wire::{AssistantMessage, Event, Shutdown, Tokens, UsageRecord};
@@ -69,21 +69,21 @@ impl CopilotReaderState {
     /// Emits the tokens of a compaction, which the totals leave out.
     pub(crate) fn emit_compaction_usage(
         &self,
-        mark: &CopilotPosition,
+        position: &CopilotPosition,
         tokens: &Tokens,
         out: &mut ParseOutput,
     ) {
-        out.push(LogEntry::Usage(UsageEntry {
+        out.push(UsageEntry {
             session: self.session_id(None),
-            key: mark
+            key: position
                 .id
                 .clone()
-                .unwrap_or_else(|| format!("{}/{}", self.session_id(None), mark.line)),
-            at: mark.at,
+                .unwrap_or_else(|| format!("{}/{}", self.session_id(None), position.line)),
+            at: position.at,
             model: tokens.model.clone().or_else(|| self.model.clone()),
             usage: usage(tokens),
             cost_usd: None,
-        }));
+        });
     }
 
     fn emit_usage(
@@ -94,7 +94,7 @@ impl CopilotReaderState {
         usage: Usage,
         out: &mut ParseOutput,
     ) {
-        out.push(LogEntry::Usage(UsageEntry {
+        out.push(UsageEntry {
             session: self.session_id(None),
             key,
             at: event.timestamp.0,
@@ -102,7 +102,7 @@ impl CopilotReaderState {
             usage,
             // Copilot's `cost` counts premium requests, not money.
             cost_usd: None,
-        }));
+        });
     }
 }
 
