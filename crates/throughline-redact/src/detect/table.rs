@@ -1,5 +1,5 @@
-//! Columns whose header names a secret: CSV, TSV, Markdown tables, the output of `psql`, `mysql` and
-//! `kubectl`.
+//! Columns whose header names a secret: CSV, TSV, Markdown tables, the output of `psql`, `mysql`
+//! and `kubectl`.
 //!
 //! A line counts as a header when every cell of it could be a column name and at least one of them
 //! names a secret. The lines below belong to the table as long as they have as many cells.

@@ -6,8 +6,10 @@ use super::{BodyKind, FormatRule, rule};
 pub(super) const RULES: &[FormatRule] = &[
     rule("curl-user", &["curl"], concat!(
             r#"(?i)curl(?:\.exe)?\b(?:[^\n|;]|\\\s*\n){0,400}?\s(?:-u|-U|--user|--proxy-user)[ =]"#,
-            r#"?(?:["'][^\s:"'$]{1,64}:([^"'\n]{4,64})["']|["']?[^\s:"'$]{1,64}:["']?([^\s"']{4,}))"#
-        ), &["curl -u root:Rk{w8}%12 https://ci.test/api", "curl --user 'me:Qz{w4} {w8}' https://x"], &["curl -u $USER:$PASS https://ci.test",
+            r#"?(?:["'][^\s:"'$]{1,64}:([^"'\n]{4,64})["']"#,
+            r#"|["']?[^\s:"'$]{1,64}:["']?([^\s"']{4,}))"#
+        ), &["curl -u root:Rk{w8}%12 https://ci.test/api",
+        "curl --user 'me:Qz{w4} {w8}' https://x"], &["curl -u $USER:$PASS https://ci.test",
         "curl -u user:password https://ci.test"]).body(BodyKind::HumanChosen),
     rule("command-password", &["sshpass"], r#"sshpass\s+-p\s*["']?([^\s"']{4,})"#,
         &["sshpass -p 'Lim{w8}?' ssh a@b"],
@@ -48,7 +50,7 @@ pub(super) const RULES: &[FormatRule] = &[
         &[r"net use Z: \\srv\share /user:acme /persistent:no"])
         .before(120).body(BodyKind::HumanChosen),
     rule("command-password", &["rabbitmqctl"],
-        r#"rabbitmqctl\s+(?:add_user|change_password|authenticate_user)\s+\S+\s+["']?([^\s"']{4,})"#,
+        r#"rabbitmqctl\s+(?:add_user|change_password)\s+\S+\s+["']?([^\s"']{4,})"#,
         &["rabbitmqctl add_user me P3{w8}"],
         &["rabbitmqctl add_user me $PASS"]).body(BodyKind::HumanChosen),
     rule("command-password", &["useradd ", "usermod "],
@@ -76,8 +78,8 @@ pub(super) const RULES: &[FormatRule] = &[
         &["credentials file: config:prod", "creds for host:8080",
         "credentials $USER:$PASS"]).body(BodyKind::HumanChosen),
     rule("call-password", &["login(", ".login(", "authenticate(", ".authenticate(", "basicAuth(",
-        ".basicAuth(", "HTTPBasicAuth(", "BasicAuth(", "basic_auth(", ".basic_auth(", "signIn(", ".signIn(",
-        "setBasicAuth(", ".SetBasicAuth("], concat!(
+        ".basicAuth(", "HTTPBasicAuth(", "BasicAuth(", "basic_auth(", ".basic_auth(", "signIn(",
+        ".signIn(", "setBasicAuth(", ".SetBasicAuth("], concat!(
             r#"\.?\w*(?i:login|authenticate|basic_?auth|signin)\(\s*["'][^"'\n]{1,64}["']\s*,\s*"#,
             r#"["']([^"'\n]{5,64})["']"#
         ), &["client.login('me', 'Tk{w8}!')", "HTTPBasicAuth('me', 'Tk{w8}!')"],
@@ -85,7 +87,8 @@ pub(super) const RULES: &[FormatRule] = &[
     rule("call-secret", &["jwt.sign(", "jwt.verify(", "jwt.encode(", "jwt.decode(",
         "createHmac(", ".createHmac(", "hmac.new(", "AES.new(", "Fernet("], concat!(
             r#"(?:jwt\.(?:sign|verify|encode|decode)\((?:\{[^}\n]{0,120}\}|[^,\n]{1,80}),\s*"#,
-            r#"|\.?createHmac\(["']\w+["'],\s*|(?:hmac|AES)\.new\(|Fernet\()b?["']([^"'\n]{8,})["']"#
+            r#"|\.?createHmac\(["']\w+["'],\s*|(?:hmac|AES)\.new\(|Fernet\()b?["']"#,
+            r#"([^"'\n]{8,})["']"#
         ), &["jwt.sign(payload, 'Tk{w12}')", "crypto.createHmac('sha256', 'Tk{w12}')",
         "AES.new(b'Tk{w14}', AES.MODE_CBC)"],
         &["jwt.sign(payload, 'your-secret-key')", "jwt.sign(payload, SECRET)",
@@ -107,8 +110,8 @@ pub(super) const RULES: &[FormatRule] = &[
         &["echo $PW | sudo -S ls"]).before(200).body(BodyKind::HumanChosen),
     rule("expect-password", &["expect ", ".expect(", ".expect_exact("], concat!(
             r#"\.?expect(?:_exact)?[ (]+(?:-(?:re|exact) +)?["'{][^"'}\n]{0,60}ass(?:word|phrase|"#,
-            r#"code)[^"'}\n]{0,20}["'}]\)?[;\s{]+(?:\w+\.)?send(?:line)?[ (]+(?:-- +)?["'{]([^"'}\"#,
-            r#"s\\]{4,})"#
+            r#"code)[^"'}\n]{0,20}["'}]\)?[;\s{]+(?:\w+\.)?send(?:line)?[ (]+(?:-- +)?["'{]"#,
+            r#"([^"'}\s\\]{4,})"#
         ), &["expect \"*?assword:*\"\nsend -- \"Hq{w8}\\r\"",
         "child.expect('password:')\nchild.sendline('Hq{w8}')"],
         &["expect \"password:\"\nsend \"$password\\r\""]).body(BodyKind::HumanChosen),
