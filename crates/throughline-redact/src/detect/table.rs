@@ -139,6 +139,7 @@ fn header_delimiter(bytes: &[u8], start: usize, end: usize) -> Option<char> {
         .take_while(is_cell)
         .count();
     let before = &before[..before.len() - len];
+    let follows_escaped_tab = before.last() == Some(&b'\\') && bytes[before.len()] == b't';
     let len = before.iter().rev().take(4).take_while(is_frame).count();
     let before = &before[..before.len() - len];
     let is_line_end = match after.first() {
@@ -152,6 +153,7 @@ fn header_delimiter(bytes: &[u8], start: usize, end: usize) -> Option<char> {
         delimiter_at(after)
     };
     let previous = before.last().and_then(|&last| match last {
+        _ if follows_escaped_tab => Some('\t'),
         0x82 => before.ends_with("│".as_bytes()).then_some('│'),
         last => delimiter_at(&[last]),
     });
