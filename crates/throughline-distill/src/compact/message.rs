@@ -60,7 +60,7 @@ pub(super) fn summary_message(
         );
     }
     text += "Go on with the user's last request from where the work stood. Do not recap, do not \
-             ask again part the notes answer, and do not try again part they say has failed.";
+             ask again what the notes answer, and do not try again what they say has failed.";
     compaction_message(
         task,
         "summary",

@@ -37,7 +37,7 @@ use crate::hook::{self, FollowUp};
 use crate::http::listen::{HttpListener, bind_loopback, serve_listener};
 use crate::http::{HttpLimits, HttpState, RequestGuard, router};
 use crate::live::FlushMode;
-use crate::stages::{self, Stage, StageContext, StageSettings};
+use crate::stages::{self, Stage, StageContext, StageSettings, SweepLog};
 use crate::{ConfigFile, ServeContext};
 
 /// Threads that serve connections, and threads that read the store for them. The latter are enough
@@ -451,13 +451,16 @@ fn watch_logs(
     let (desk, sources, stop) = (desk.clone(), sources.clone(), Arc::clone(stop));
     let watching = move || {
         priority::lower_thread_priority();
+        let now = || desk.now();
+        let mut log = SweepLog::default();
         let mut on_sweep = |sweep: &capture::SweepReport| {
             if sweep.records > 0 {
                 waker.wake(WakeReason::LogGrew);
             }
+            log.add(&desk.store, sweep, now());
         };
-        let now = || desk.now();
         let watched = capture::watch(&desk.store, &sources, options, &stop, &mut on_sweep, &now);
+        log.flush(&desk.store, now());
         if let Err(error) = watched {
             tracing::error!(%error, "stopped watching the logs");
         }

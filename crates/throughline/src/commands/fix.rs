@@ -53,7 +53,7 @@ pub(crate) fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
     if args.json {
         output::print_json(&fix)?;
     } else if nothing {
-        say("This error did not occur before.");
+        say("No session has this error.");
     } else {
         write!(app.output(), "{}", format_fix(app, &store, &fix))?;
     }
@@ -66,7 +66,7 @@ pub(crate) fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
 
 fn format_fix(app: &App<'_>, store: &Store, fix: &ErrorHistory) -> String {
     let style = app.style();
-    let mut out = format!("Seen in {}:\n", count(fix.occurrences.len(), "place"));
+    let mut out = format!("Seen {}:\n", count(fix.occurrences.len(), "time"));
     for seen in &fix.occurrences {
         let when = app.format_when(seen.at);
         let session = session_label(store, &seen.session);
@@ -91,7 +91,7 @@ fn format_resolution(app: &App<'_>, store: &Store, resolution: &ErrorResolution)
     let session = session_label(store, &resolution.session);
     let mut out = format!(
         "{}  {}\n",
-        style.bold(&format!("Fixed by {when}:")),
+        style.bold(&format!("Fixed {when}:")),
         style.dim(&session)
     );
     if let Some(said) = &resolution.said {
