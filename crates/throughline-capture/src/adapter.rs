@@ -98,6 +98,12 @@ impl Adapter {
 pub trait LogReader: Send {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput);
 
+    /// Says whether empty lines mean something in this format. In most formats they do not, and
+    /// are not passed on.
+    fn reads_empty_lines(&self) -> bool {
+        false
+    }
+
     /// Called once when there is no more to read for now. A `settled` source has not changed for
     /// some minutes, so a message that is still incomplete will stay so.
     fn finish(&mut self, _settled: bool, _out: &mut ParseOutput) {}

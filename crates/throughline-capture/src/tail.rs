@@ -228,6 +228,7 @@ impl TailReader {
     ) -> io::Result<()> {
         let mut buffer = Vec::new();
         loop {
+            while self.read_empty_lines(&mut input) > 0 && !self.is_chunk_full() {}
             match next_line(&mut input, &mut buffer)? {
                 LineRead::End => break,
                 LineRead::Unterminated if !self.accepts_unterminated(&buffer) => break,
@@ -243,6 +244,32 @@ impl TailReader {
             }
         }
         self.finish(file, emit)
+    }
+
+    /// Takes the newlines at the start of the input together, and returns how many they were:
+    /// millions of empty lines would otherwise cost more than a log of the same size.
+    fn read_empty_lines(&mut self, input: &mut impl BufRead) -> usize {
+        if self.reader.reads_empty_lines() {
+            return 0;
+        }
+        // What failed is repeated, and reported, where the next line is read.
+        let Ok(available) = input.fill_buf() else {
+            return 0;
+        };
+        let is_archived = self.offset < self.archived;
+        let count_max = match self.archived.saturating_sub(self.offset) {
+            0 => available.len(),
+            left => usize::try_from(left).unwrap_or(usize::MAX),
+        };
+        let newlines = available.iter().take(count_max);
+        let count = newlines.take_while(|&&b| b == b'\n').count();
+        if !is_archived {
+            self.log.extend(std::iter::repeat_n('\n', count));
+        }
+        input.consume(count);
+        self.line += count as u64;
+        self.offset += count as u64;
+        count
     }
 
     fn is_chunk_full(&self) -> bool {
@@ -545,6 +572,25 @@ mod tests {
             chunks,
             [CHUNK_ITEMS_MAX, CHUNK_ITEMS_MAX, CHUNK_ITEMS_MAX, 1]
         );
+    }
+
+    #[test]
+    fn empty_lines_count_and_are_archived() {
+        let empty = usize::try_from(CHUNK_BYTES).unwrap() + 3;
+        let text = format!("a\n{}b\n\n", "\n".repeat(empty));
+        for archived in [0, 5] {
+            let mut tail = tail(u64::MAX);
+            tail.archived = archived;
+            let (mut lines, mut log) = (Vec::new(), String::new());
+            let read = tail.read_lines(text.as_bytes(), None, &mut |chunk| {
+                lines.extend(chunk.parsed.skipped.iter().map(|skipped| skipped.line));
+                log.push_str(&chunk.log.map(|log| log.text).unwrap_or_default());
+                ControlFlow::Continue(())
+            });
+            assert!(read.is_ok());
+            assert_eq!(lines, [1, empty as u64 + 2]);
+            assert_eq!(log, text[usize::try_from(archived).unwrap()..]);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub mod proven;
 pub mod stated;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::{FactKind, RecordId, RecordKind, Session, SessionId, Trust, Workspace};
+use memory::{FactKind, RecordId, RecordKind, Session, SessionId, Trust, Workspace, command};
 use serde::Serialize;
 use store::{FactOutcome, NewFact, Store, StoredRecord};
 
@@ -124,7 +124,7 @@ fn session_facts(
                 | RecordKind::Artifact
         );
         if is_relevant && !record.copy && records.len() < RECORDS_MAX {
-            records.push(record);
+            records.push(without_unread_text(record));
         }
     })?;
     let Some(workspace) = fact_workspace(store, &records)? else {
@@ -143,6 +143,23 @@ fn session_facts(
             sources: fact.sources,
         });
     Ok(facts.collect())
+}
+
+/// Returns a record without the text that no fact is read from: the records of a long session are
+/// in memory together.
+fn without_unread_text(mut record: StoredRecord) -> StoredRecord {
+    let text = &record.content;
+    let is_shell = || record.tool.as_deref().is_some_and(command::is_shell_tool);
+    let read = match record.kind {
+        RecordKind::Prompt => &text[..text.floor_char_boundary(stated::PROMPT_BYTES_MAX + 1)],
+        RecordKind::ToolUse if is_shell() => text,
+        RecordKind::ToolResult | RecordKind::Error => proven::output_end(text),
+        _ => "",
+    };
+    if read.len() < text.len() {
+        record.content = read.to_owned();
+    }
+    record
 }
 
 /// Returns the workspace to which the facts of records apply. A fact without a workspace would

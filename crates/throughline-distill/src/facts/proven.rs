@@ -16,6 +16,8 @@ const RUNS_MIN: usize = 2;
 const COMMAND_CHARS_MAX: usize = 160;
 /// The maximum number of files that an outcome names.
 const FILES_MAX: usize = 4;
+/// How much of an output is read.
+const OUTPUT_END_BYTES: usize = 4_000;
 
 /// The first words of commands that test, build, check or start a project.
 #[rustfmt::skip]
@@ -98,8 +100,7 @@ fn shell_runs(records: &[StoredRecord]) -> Vec<ShellRun<'_>> {
 /// Says whether an output reports a failure. The exit code is not enough: a pipe hides the status
 /// of the commands before the last one, so `cargo test | tail` always succeeds.
 fn reports_failure(output: &str) -> bool {
-    let tail_from = output.len().saturating_sub(4_000);
-    let tail = &output[output.ceil_char_boundary(tail_from)..];
+    let end = output_end(output);
     [
         "test result: FAILED",
         "FAILED (",
@@ -112,7 +113,13 @@ fn reports_failure(output: &str) -> bool {
         "Traceback (most recent call last)",
     ]
     .iter()
-    .any(|sign| tail.contains(sign))
+    .any(|sign| end.contains(sign))
+}
+
+/// Returns the part of an output that says how the command ended.
+pub(super) fn output_end(output: &str) -> &str {
+    let from = output.len().saturating_sub(OUTPUT_END_BYTES);
+    &output[output.ceil_char_boundary(from)..]
 }
 
 /// Says whether a command tests, builds, checks or starts a project and is short enough for a fact.
@@ -176,7 +183,7 @@ fn replacement_facts(runs: &[ShellRun<'_>]) -> Vec<ExtractedFact> {
 
 /// Says whether an output reports that the command itself is wrong, and not its input.
 fn is_usage_error(output: &str) -> bool {
-    let output = output.to_lowercase();
+    let output = output_end(output).to_lowercase();
     [
         "command not found", "no module named", "unrecognized option", "unknown option",
         "no such command", "unexpected argument", "missing script", "is not recognized",

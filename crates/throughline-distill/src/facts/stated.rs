@@ -25,7 +25,7 @@ use self::leads::split_lead;
 use self::sentences::sentences;
 
 /// Only the beginning of a longer prompt is read: the rest is usually pasted.
-const PROMPT_BYTES_MAX: usize = 4 << 10;
+pub(super) const PROMPT_BYTES_MAX: usize = 4 << 10;
 /// A fact of fewer words carries no information.
 const WORDS_MIN: usize = 3;
 /// A prompt up to this length, without headings and tables, is typed by hand.

@@ -209,7 +209,8 @@ fn is_password_value(text: &str, start: usize, end: usize, quoted: bool) -> bool
     if quoted {
         return value::is_password(value) && !value.contains(' ');
     }
-    let is_code = value.contains(['(', '[', '{', '|']) && !value::is_strong_password(value)
+    let is_code = value.contains(['(', '[', '{', '|'])
+        && (!value::is_strong_password(value) || is_call(&text[start..]))
         || value::is_identifier(value)
             && !mark::starts_with_mark(&text[end..])
             && text
@@ -218,6 +219,17 @@ fn is_password_value(text: &str, start: usize, end: usize, quoted: bool) -> bool
                 .is_some_and(|b| b"(.[:".contains(b));
     let is_number = value.bytes().all(|b| b.is_ascii_digit());
     !is_code && !is_number && !value::is_worded_identifier(value) && value::is_password(value)
+}
+
+/// True for a call such as `Field(min_length=8)`, whose arguments may follow the value.
+fn is_call(text: &str) -> bool {
+    const CALL_BYTES_MAX: usize = 160;
+    let bytes = &text.as_bytes()[..text.len().min(CALL_BYTES_MAX)];
+    let is_word = |b: &&u8| b.is_ascii_alphanumeric() || b"_.".contains(b);
+    let name = bytes.iter().take_while(is_word).count();
+    let rest = &bytes[name..];
+    let line = rest.split(|&b| b == b'\n').next().unwrap_or(rest);
+    name > 2 && line.first() == Some(&b'(') && line.contains(&b')')
 }
 
 /// Returns the value of a `{name, value}` pair whose name is at `from..to`.
@@ -287,7 +299,8 @@ fn find_nearby_token(
             continue;
         }
         let token = value::judged_prefix(&text[at..at + len]);
-        if value::is_random(token, len_min)
+        if prefilter::may_be_generated(token.as_bytes())
+            && value::is_random(token, len_min)
             && value::entropy(token) > 3.2
             && !is_elided(text, at, at + len)
         {

@@ -45,6 +45,10 @@ fn may_be_value(bytes: &[u8], to: usize, strength: NameStrength) -> bool {
         gap += 1 + usize::from(is_escape);
     }
     let rest = &bytes[to + gap..];
+    // A here-document has its value on the next line.
+    if rest.starts_with(b"<<") {
+        return true;
+    }
     let len = rest
         .iter()
         .take(32)
@@ -86,12 +90,26 @@ pub(crate) fn has_long_token(rest: &[u8]) -> bool {
     let mut start = 0;
     // A token cannot start before the last other byte of a window of its length.
     while let Some(window) = rest.get(start..start + TOKEN_BYTES_MIN) {
-        match window.iter().rposition(|b| !is_token(b)) {
-            Some(last) => start += last + 1,
-            None => return !rest[..start].iter().any(is_end),
+        if let Some(last) = window.iter().rposition(|b| !is_token(b)) {
+            start += last + 1;
+            continue;
         }
+        if rest[..start].iter().any(is_end) {
+            return false;
+        }
+        let len = rest[start..].iter().take_while(|b| is_token(b)).count();
+        if start + len == rest.len() || may_be_generated(&rest[start..start + len]) {
+            return true;
+        }
+        start += len;
     }
     false
+}
+
+/// True for a run with a digit or a capital. Without one it is a path or a name.
+pub(crate) fn may_be_generated(run: &[u8]) -> bool {
+    run.iter()
+        .any(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
 }
 
 #[cfg(test)]
@@ -101,16 +119,18 @@ mod tests {
 
     /// Reads every byte.
     fn has_long_token_slowly(rest: &[u8]) -> bool {
-        let mut len = 0;
-        for byte in rest.iter().take(NEARBY_BYTES_MAX + 20) {
-            if b"\n}],".contains(byte) {
-                return false;
-            }
-            let is_token = byte.is_ascii_alphanumeric() || b"+/_-".contains(byte);
-            len = if is_token { len + 1 } else { 0 };
-            if len >= 20 {
+        let rest = &rest[..rest.len().min(NEARBY_BYTES_MAX + 20)];
+        let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/_-".contains(byte);
+        let mut end = 0;
+        for run in rest.split(|byte| !is_token(byte)) {
+            end += run.len();
+            if run.len() >= 20 && (end == rest.len() || may_be_generated(run)) {
                 return true;
             }
+            if rest.get(end).is_some_and(|byte| b"\n}],".contains(byte)) {
+                return false;
+            }
+            end += 1;
         }
         false
     }
@@ -118,7 +138,7 @@ mod tests {
     proptest! {
         #[test]
         fn skipping_bytes_changes_nothing(
-            rest in "([ab+/_-]{0,24}[ :,}]){0,5}[a-c]{0,24}",
+            rest in "([ab+/_-]{0,24}1?[a-c]{0,8}[ :,}]){0,5}[a-cX]{0,24}",
         ) {
             let rest = rest.as_bytes();
             prop_assert_eq!(has_long_token(rest), has_long_token_slowly(rest));

@@ -72,6 +72,7 @@ pub(crate) fn value_start(
         let stars = stars.take_while(|&&b| b == b'*').count();
         let after = skip_spaces(bytes, after) + stars;
         let after = after + block_scalar_len(&bytes[after..]);
+        let after = after + heredoc_len(&bytes[after..]);
         return Some((skip_spaces(bytes, after), ValueJoin::Operator));
     }
     let is_quote = |at: usize| bytes.get(at).is_some_and(|b| b"\"'`".contains(b));
@@ -99,8 +100,16 @@ pub(crate) fn value_start(
         return Some((skip_spaces(bytes, spaced + len), ValueJoin::Operator));
     }
     let is_flag = bytes[from] == b'-' && (from == 0 || !bytes[from - 1].is_ascii_alphanumeric());
-    (spaced > closed && (is_flag || follows_set_command(bytes, from)))
-        .then_some((spaced, ValueJoin::Space))
+    if spaced > closed && (is_flag || follows_set_command(bytes, from)) {
+        return Some((spaced, ValueJoin::Space));
+    }
+    // `DB_PASSWORD      value`: a list of variables in two columns.
+    let is_aligned = bytes[closed..spaced].contains(&b'\t') || spaced >= closed + 2;
+    let is_variable = strength > NameStrength::Weak
+        && bytes[from..to].contains(&b'_')
+        && !bytes[from..to].iter().any(u8::is_ascii_lowercase)
+        && (from == 0 || b"\n\t ".contains(&bytes[from - 1]));
+    (is_aligned && is_variable).then_some((spaced, ValueJoin::Prose))
 }
 
 /// Length of the sign of a YAML block, whose value is indented on the next line: `password: |-`.
@@ -113,6 +122,22 @@ fn block_scalar_len(rest: &[u8]) -> usize {
     let is_block = rest[len..].starts_with(b"\n ") || rest[len..].starts_with(b"\r\n ");
     let line_break = 1 + usize::from(rest.get(len) == Some(&b'\r'));
     if is_block { len + line_break } else { 0 }
+}
+
+/// Length of the first line of a here-document, whose value is on the next line: `<<-EOT`.
+fn heredoc_len(rest: &[u8]) -> usize {
+    const WORD_BYTES_MAX: usize = 24;
+    if !rest.starts_with(b"<<") {
+        return 0;
+    }
+    let word = rest[2..].iter().take(WORD_BYTES_MAX);
+    let is_word = |b: &&u8| b.is_ascii_alphanumeric() || b"-~_'\"".contains(b);
+    let len = 2 + word.take_while(is_word).count();
+    if len > 2 && rest.get(len) == Some(&b'\n') {
+        len + 1
+    } else {
+        0
+    }
 }
 
 /// Length of the default that a prompt shows before its colon: `Secret Access Key [None]: `.

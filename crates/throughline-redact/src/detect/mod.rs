@@ -13,6 +13,7 @@ pub(crate) mod kubernetes;
 pub(crate) mod private_tag;
 pub(crate) mod prose;
 pub(crate) mod service_name;
+pub(crate) mod sql_insert;
 pub(crate) mod table;
 pub(crate) mod terraform;
 pub(crate) mod url;

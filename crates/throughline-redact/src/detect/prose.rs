@@ -11,6 +11,7 @@ use crate::value;
 pub(crate) const LITERALS: &[&str] = &[
     "assword ", "asswords ", "asscode ", "assphrase ", "pw ", "PW ", "pwd ", "asswd ", "pass ",
     "assword:\n", "assword:\\n", "assphrase:\n", "assphrase:\\n", "asscode:\n", "asscode:\\n",
+    "assword\n", "assword\\n", "assphrase: ",
     "asswort", "ASSWORT", "ennwort", "wachtwoord", "Wachtwoord", "contraseña", "Contraseña",
     "CONTRASEÑA", "contrasena", "Contrasena", "clave ", "Clave ", "clave:", "Clave:",
     "mot de passe", "Mot de passe", "MOT DE PASSE", "password è", "parola d'ordine",
@@ -70,14 +71,35 @@ const TECHNICAL_TERMS: &[&str] = &[
     "base32", "utf8", "utf-8", "argon2", "argon2id", "argon2i", "bcrypt", "pbkdf2", "scrypt",
     "oauth2", "x509", "ipv4", "ipv6", "hmac-sha256", "aes-256", "aes256", "aes-128", "rot13",
     "crc32", "sha256sum", "sqlite3", "python3", "pkcs8", "pkcs12", "oauth2.0", "http/2", "k8s",
-    "i18n", "2fa", "mfa",
+    "i18n", "2fa", "mfa", "1password", "auth0",
 ];
+
+/// Nouns behind the word for a password that make the sentence one about something else.
+#[rustfmt::skip]
+const COMPOUND_NOUNS: &[&str] = &[
+    "manager", "managers", "policy", "policies", "hash", "hashes", "hashing", "length", "field",
+    "form", "page", "strength", "rule", "rules", "format", "version", "age", "column", "file",
+    "prompt", "hint", "reset", "generator", "grant", "flow", "encryption", "algorithm",
+];
+
+/// Words before the word for a password that announce its value: `log in with password …`.
+const ANNOUNCING_WORDS: &[&str] = &["with ", "using ", "mit ", "avec ", "con "];
+/// An announced password has at least so many bytes.
+const ANNOUNCED_BYTES_MIN: usize = 8;
+/// Words before the earlier one of two passwords.
+const CHANGING_WORDS: &[&str] = &["from", "von", "de", "da", "du"];
+/// Words between the two.
+const CHANGED_TO_WORDS: &[&str] = &[" to ", " auf ", " zu ", " into ", " a ", " à ", " para "];
+/// A password that no sign announces follows a line of at most so many words.
+const HEADING_WORDS_MAX: usize = 4;
 
 /// How far behind the word for a password the verb or sign may stand.
 const GAP_BYTES_MAX: usize = 48;
 const GAP_WORDS_MAX: usize = 6;
 const VERB_BYTES_MAX: usize = 12;
 const VALUE_BYTES_MAX: usize = 128;
+/// A password of one case that no sign announces has at least so many bytes.
+const HEX_BYTES_MIN: usize = 16;
 const PASSPHRASE_WORDS_MIN: usize = 3;
 const PASSPHRASE_WORD_BYTES_MIN: usize = 4;
 
@@ -102,9 +124,11 @@ pub(crate) fn may_find(text: &str, start: usize, end: usize) -> bool {
         let rest = bytes.iter().take(2 * GAP_BYTES_MAX);
         rest.take_while(|&&b| b != b'\n')
     };
+    let ends_line = || rest().count() < 2 * GAP_BYTES_MAX && rest().last() == Some(&b':');
     starts_word(text, start)
         && (rest().any(is_odd)
-            || rest().filter(|&&b| b == b'-').count() + 1 >= PASSPHRASE_WORDS_MIN)
+            || rest().filter(|&&b| b == b'-').count() + 1 >= PASSPHRASE_WORDS_MIN
+            || ends_line())
         || text[..end].ends_with('\n')
 }
 
@@ -119,13 +143,33 @@ pub(crate) fn find(
         return;
     }
     progress.count_work(GAP_BYTES_MAX);
-    let value = if text[..end].ends_with('\n') {
+    let literal = &text[start..end];
+    let value = if literal.ends_with(":\n") {
         find_on_next_line(text, end)
+    } else if literal.ends_with('\n') {
+        find_below_heading(text, start, end)
     } else {
         // Some literals hold the sign that joins them to the password.
-        find_after_join(text, end - usize::from(text[..end].ends_with(':')))
+        let signs = literal.len() - literal.trim_end_matches([':', ' ']).len();
+        let sign = literal.ends_with(':') || literal.ends_with(": ");
+        find_after_join(
+            text,
+            first_letter(text, start),
+            end - if sign { signs } else { 0 },
+        )
     };
-    if let Some((start, end)) = value {
+    let Some(value) = value else {
+        return;
+    };
+    let changed_to = || {
+        let rest = &text[value.1..];
+        let word = CHANGED_TO_WORDS
+            .iter()
+            .find(|word| rest.starts_with(**word))?;
+        let (start, end) = password_at(text, value.1 + word.len())?;
+        is_unlike_words(&text[start..end]).then_some((start, end))
+    };
+    for (start, end) in [Some(value), changed_to()].into_iter().flatten() {
         found.push(Detection {
             rule: "password",
             confidence: Confidence::Probable,
@@ -139,25 +183,32 @@ pub(crate) fn find(
 /// which may be written in two cases.
 fn starts_word(text: &str, start: usize) -> bool {
     let bytes = text.as_bytes();
-    let is_cut = text[start..].starts_with("ass")
-        || text[start..].starts_with("ASS")
-        || text[start..].starts_with("enn");
-    let first = start - usize::from(is_cut && start > 0);
+    let first = first_letter(text, start);
     first == 0 || !bytes[first - 1].is_ascii_alphanumeric() && !b"_-.$/".contains(&bytes[first - 1])
+}
+
+/// Returns the offset of the first letter of the word that a literal stands for.
+fn first_letter(text: &str, start: usize) -> usize {
+    let is_cut = ["ass", "ASS", "enn"]
+        .iter()
+        .any(|head| text[start..].starts_with(head));
+    start - usize::from(is_cut && start > 0)
 }
 
 /// Returns the password behind `is`, `:` and the like. A few words may come first, such as `for the
 /// staging host`.
-fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
+fn find_after_join(text: &str, first: usize, end: usize) -> Option<(usize, usize)> {
     let limit = text.floor_char_boundary(end + GAP_BYTES_MAX);
+    let is_passphrase = text[..end].ends_with("assphrase");
     let mut at = end;
     // `use password Wint3r!x for now`: without a verb only a value that is not a word counts.
-    if let Some((start, end)) = password_at(text, end).filter(|_| text[..end].ends_with(' '))
-        && is_unlike_words(&text[start..end])
+    if let Some((start, end)) = password_behind_blank(text, end)
+        && (is_unlike_words(&text[start..end])
+            || is_announced(text, first) && end - start >= ANNOUNCED_BYTES_MIN)
     {
         return Some((start, end));
     }
-    for _ in 0..GAP_WORDS_MAX {
+    for word_index in 0..GAP_WORDS_MAX {
         let gap = &text[at..limit];
         let blank = gap.len()
             - gap
@@ -169,21 +220,50 @@ fn find_after_join(text: &str, end: usize) -> Option<(usize, usize)> {
             let follows_verb = rest.starts_with(char::is_alphabetic);
             let from = at + join;
             let from = from + leading_blanks_len(&text[from..]);
-            let passphrase = || passphrase_at(text, from).filter(|_| follows_verb);
-            return password_at(text, from).or_else(passphrase);
+            let passphrase = || passphrase_at(text, from).filter(|_| follows_verb || is_passphrase);
+            let next_line = || {
+                let is_prompt = !follows_verb && text[from..].starts_with(['\n', '\r']);
+                is_prompt.then(|| find_on_next_line(text, from)).flatten()
+            };
+            let value = password_at(text, from).or_else(passphrase);
+            // `is generated for root@localhost: …`: the verb may belong to the words before.
+            if value.is_some() || !follows_verb {
+                return value.or_else(next_line);
+            }
         }
         let word = rest
             .find(|c: char| c.is_whitespace() || ":=：".contains(c))
             .filter(|&len| len > 0)?;
         let is_plain = rest[..word]
             .chars()
-            .all(|c| c.is_alphanumeric() || "-_'’./".contains(c));
-        if !is_plain {
+            .all(|c| c.is_alphanumeric() || "-_'’./@()".contains(c));
+        if !is_plain || word_index == 0 && COMPOUND_NOUNS.contains(&&rest[..word]) {
             return None;
         }
         at += word;
+        // `changed the password from … to …`
+        if CHANGING_WORDS.contains(&&rest[..word])
+            && let Some((start, end)) = password_behind_blank(text, at)
+            && is_unlike_words(&text[start..end])
+        {
+            return Some((start, end));
+        }
     }
     None
+}
+
+/// Returns the password directly behind a blank.
+fn password_behind_blank(text: &str, end: usize) -> Option<(usize, usize)> {
+    let from = end + usize::from(text[end..].starts_with(' '));
+    password_at(text, from).filter(|_| text[..from].ends_with(' '))
+}
+
+/// True when the words before the word for a password announce its value.
+fn is_announced(text: &str, first: usize) -> bool {
+    let before = &text.as_bytes()[..first];
+    ANNOUNCING_WORDS
+        .iter()
+        .any(|word| before.ends_with(word.as_bytes()))
 }
 
 /// Length of the verb or sign that `rest` starts with.
@@ -209,8 +289,17 @@ fn leading_blanks_len(text: &str) -> usize {
             .len()
 }
 
-/// Returns the answer to a prompt when it stands alone on the next line.
+/// Returns the answer to a prompt when it stands alone on the next line, or on the one behind a
+/// blank line or the start of a code block.
 fn find_on_next_line(text: &str, from: usize) -> Option<(usize, usize)> {
+    let limit = text.floor_char_boundary(from + GAP_BYTES_MAX);
+    let gap = &text[from..limit];
+    let code = gap.trim_start_matches(['\n', '\r', ' ', '>']);
+    let code = match code.strip_prefix("```") {
+        Some(block) => block.split_once('\n').map_or(code, |(_, code)| code),
+        None => code,
+    };
+    let from = limit - code.len();
     let from = from + leading_blanks_len(&text[from..]);
     let (start, end) = password_at(text, from)?;
     let rest = &text[end..];
@@ -220,6 +309,20 @@ fn find_on_next_line(text: &str, from: usize) -> Option<(usize, usize)> {
             .starts_with(['\n', '\r', '"'])
         || rest.trim().is_empty())
     .then_some((start, end))
+}
+
+/// Returns the password below a short line that ends with the word for it, as pages show it.
+fn find_below_heading(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+    let line = &text[text.floor_char_boundary(start.saturating_sub(GAP_BYTES_MAX))..end - 1];
+    let line = line.rsplit('\n').next()?;
+    let is_heading = line.split(' ').count() <= HEADING_WORDS_MAX
+        && line
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b" *#\"{:".contains(&b));
+    let (start, end) = find_on_next_line(text, end).filter(|_| is_heading)?;
+    let value = &text[start..end];
+    let is_certain = value::is_strong_password(value) || value::is_random(value, HEX_BYTES_MIN);
+    is_certain.then_some((start, end))
 }
 
 fn password_at(text: &str, from: usize) -> Option<(usize, usize)> {
@@ -311,9 +414,20 @@ fn is_prose_password(value: &str) -> bool {
         && !value.contains(' ')
         && value::is_password(value)
         && (shape.digits > 0 && letters > 0 || special && letters >= 3)
-        && !TECHNICAL_TERMS.contains(&lower.as_str())
+        && !is_technical_term(&lower)
         && !value.contains(['/', '(', '{', '[', '='])
         && !(value.contains('_') && value::is_worded_identifier(value))
+}
+
+/// True for a technical term, also as a part of a compound: `base64-encoded`.
+fn is_technical_term(lower: &str) -> bool {
+    TECHNICAL_TERMS.contains(&lower)
+        || lower
+            .split('-')
+            .any(|part| part.len() > 3 && TECHNICAL_TERMS.contains(&part))
+            && lower
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
 
 #[cfg(test)]
@@ -335,6 +449,7 @@ mod tests {
     fn passphrases_of_words() {
         for text in [
             "my database password is correct-horse-battery",
+            "my passphrase: correct-horse-battery",
             "the staging admin password was `correct-horse-battery`, please rotate it",
             "Das Passwort lautet correct-horse-battery.",
         ] {
@@ -349,6 +464,8 @@ mod tests {
             "ssh root@1.2.3.4 (password Wint3r!xQ)",
             "user admin, passcode Wint3r!xQ",
             "Parola: Wint3r!xQ",
+            "пароль Wint3r!xQ",
+            "changed my password from Wint3r!xQ to something else",
         ] {
             check(text, "Wint3r", true);
         }
@@ -356,6 +473,52 @@ mod tests {
             "the password OAuth2 flow", "a password v2 form", "password hash$2 row",
         ] {
             check(text, "2", false);
+        }
+    }
+
+    #[test]
+    fn words_between_the_verb_and_the_password() {
+        for text in [
+            "the root password on db1 is `Wint3rmoon`",
+            "A temporary password is generated for root@localhost: Wint3r;moon",
+            "Please use the following password to proceed to installation:\n\nWint3rmoon\n",
+            "password (prod): Wint3rmoon",
+            "log in as root with password Wint3rmoon",
+        ] {
+            check(text, "Wint3r", true);
+        }
+        check("from Wint3r!x7 on", "Wint3r", false);
+        let text = "I changed my password from Alph4!xQ99 to Bet4!yQ88";
+        check(text, "Alph4", true);
+        check(text, "Bet4", true);
+    }
+
+    #[test]
+    fn passwords_below_their_heading() {
+        for text in [
+            "Username\nanna\nPassword\nWint3rMoon\n",
+            "Password:\n```\nWint3rMoon\n```",
+            "The password:\n\n> Wint3rMoon!",
+            "Initial admin password\n\n    Wint3rMoon\n",
+        ] {
+            check(text, "Wint3r", true);
+        }
+        for text in [
+            "a form with name and password\nWint3rMoon.tsx renders it",
+            "the password\nWint3rMoon renders it",
+        ] {
+            check(text, "Wint3r", false);
+        }
+    }
+
+    #[test]
+    fn sentences_about_something_else() {
+        for (text, part) in [
+            ("the password is base64-encoded", "base64"),
+            ("the password manager is 1Password", "1Password"),
+            ("the password policy is min8chars", "min8"),
+        ] {
+            check(text, part, false);
         }
     }
 

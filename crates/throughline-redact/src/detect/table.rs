@@ -1,5 +1,5 @@
-//! Columns whose header names a secret: CSV, TSV, Markdown tables, the output of `psql` and
-//! `mysql`.
+//! Columns whose header names a secret: CSV, TSV, Markdown tables, the output of `psql`, `mysql`
+//! and `kubectl`.
 //!
 //! A line counts as a header when every cell of it could be a column name and at least one of them
 //! names a secret. The lines below belong to the table as long as they have as many cells.
@@ -13,10 +13,14 @@ use crate::value;
 /// A longer line is not a header: column names are short.
 const HEADER_BYTES_MAX: usize = 1024;
 const COLUMN_NAME_BYTES_MAX: usize = 40;
+const COLUMN_NAME_WORDS_MAX: usize = 4;
 /// A longer row ends the table, so that one line of junk cannot be split again and again.
 const ROW_BYTES_MAX: usize = 4096;
 const ROWS_MAX: usize = 1000;
 const TOKEN_BYTES_MIN: usize = 16;
+/// The delimiter of a table whose columns are aligned with two or more blanks. Its header is in
+/// capitals.
+const ALIGNED: char = ' ';
 
 /// Finds the secrets below the header that holds the name at `start..end`.
 pub(crate) fn find(
@@ -80,13 +84,45 @@ pub(crate) fn find(
 
 /// Says cheaply, also of text that is still escaped, whether a name stands in a header.
 pub(crate) fn may_find(bytes: &[u8], start: usize, end: usize) -> bool {
-    header_delimiter(bytes, start, end).is_some()
+    header_delimiter(bytes, start, end)
+        .is_some_and(|delimiter| may_end_header(&bytes[end..], delimiter))
+}
+
+/// True when the rest of a line, which may still be escaped, can be that of a header: short cells,
+/// no other signs than the delimiter, and another line behind it.
+fn may_end_header(rest: &[u8], delimiter: char) -> bool {
+    let (mut cell_bytes, mut words, mut previous) = (0, 1, 0);
+    for (at, &byte) in rest.iter().take(2 * HEADER_BYTES_MAX).enumerate() {
+        match byte {
+            b'\n' => return true,
+            b'\\' if rest.get(at + 1) == Some(&b'n') => return true,
+            b' ' if delimiter == ALIGNED => (cell_bytes, words) = (0, 0),
+            b' ' => {}
+            b',' | b';' | b'\t' | b'|' if delimiter_at(&[byte]) != Some(delimiter) => return false,
+            // A backslash may be a tab, and a character that is not ASCII may draw a line.
+            b',' | b';' | b'\t' | b'|' | b'\\' | 0x80.. => (cell_bytes, words) = (0, 0),
+            _ if byte.is_ascii_alphanumeric() || b"_-./#()\"'`*\r".contains(&byte) => {
+                cell_bytes += 1;
+                words += usize::from(previous == b' ');
+            }
+            _ => return false,
+        }
+        // The name itself was read up to some point of its first cell.
+        if cell_bytes > 2 * COLUMN_NAME_BYTES_MAX || words > COLUMN_NAME_WORDS_MAX + 1 {
+            return false;
+        }
+        previous = byte;
+    }
+    false
 }
 
 /// The delimiter beside the column name that holds `start..end`; `None` when it fills no cell.
 fn header_delimiter(bytes: &[u8], start: usize, end: usize) -> Option<char> {
     let is_cell = |b: &&u8| is_name_byte(**b) || **b == b' ';
     let is_frame = |b: &&u8| b"\"'`* \r\\".contains(b);
+    if is_aligned_name(bytes, start, end) {
+        return Some(ALIGNED);
+    }
     let rest = &bytes[end..];
     let len = rest
         .iter()
@@ -103,6 +139,7 @@ fn header_delimiter(bytes: &[u8], start: usize, end: usize) -> Option<char> {
         .take_while(is_cell)
         .count();
     let before = &before[..before.len() - len];
+    let follows_escaped_tab = before.last() == Some(&b'\\') && bytes[before.len()] == b't';
     let len = before.iter().rev().take(4).take_while(is_frame).count();
     let before = &before[..before.len() - len];
     let is_line_end = match after.first() {
@@ -116,6 +153,7 @@ fn header_delimiter(bytes: &[u8], start: usize, end: usize) -> Option<char> {
         delimiter_at(after)
     };
     let previous = before.last().and_then(|&last| match last {
+        _ if follows_escaped_tab => Some('\t'),
         0x82 => before.ends_with("│".as_bytes()).then_some('│'),
         last => delimiter_at(&[last]),
     });
@@ -124,6 +162,30 @@ fn header_delimiter(bytes: &[u8], start: usize, end: usize) -> Option<char> {
         (None, Some(previous)) if is_line_end => Some(previous),
         _ => None,
     }
+}
+
+/// True for a name in capitals with two blanks or the end of its line on each side.
+fn is_aligned_name(bytes: &[u8], start: usize, end: usize) -> bool {
+    if !bytes[start].is_ascii_uppercase() {
+        return false;
+    }
+    let is_capital = |b: &&u8| b.is_ascii_uppercase() || b"_-".contains(b);
+    let rest = bytes[end..].iter().take(COLUMN_NAME_BYTES_MAX);
+    let after = &bytes[end + rest.take_while(is_capital).count()..];
+    let rest = bytes[..start].iter().rev().take(COLUMN_NAME_BYTES_MAX);
+    let before = &bytes[..start - rest.take_while(is_capital).count()];
+    let (begins, ends) = (before.ends_with(b"  "), after.starts_with(b"  "));
+    let ends_line = || {
+        let line_end = after.trim_ascii_start();
+        after.is_empty()
+            || after.first() == Some(&b'\n')
+            || after.starts_with(b"\\n")
+            || line_end.len() < after.len()
+                && after[..after.len() - line_end.len()].contains(&b'\n')
+    };
+    let starts_line =
+        || matches!(before.last(), None | Some(b'\n' | b'"' | b'`')) || before.ends_with(b"\\n");
+    begins && (ends || ends_line()) || ends && starts_line()
 }
 
 fn delimiter_at(bytes: &[u8]) -> Option<char> {
@@ -158,7 +220,9 @@ fn read_header(header: &str, delimiter: char) -> Option<Vec<Option<NameStrength>
             columns.push(None);
             continue;
         }
-        if !is_column_name(name) {
+        let is_name = is_column_name(name)
+            && (delimiter != ALIGNED || !name.bytes().any(|b| b.is_ascii_lowercase()));
+        if !is_name {
             return None;
         }
         columns.push(classify_name(name).filter(|strength| *strength > NameStrength::Weak));
@@ -187,7 +251,7 @@ fn is_column_name(name: &str) -> bool {
             .chars()
             .all(|c| c.is_alphanumeric() || "_-. /#()".contains(c))
         && !name.contains("()")
-        && name.split(' ').count() <= 4
+        && name.split(' ').count() <= COLUMN_NAME_WORDS_MAX
 }
 
 /// The line below a header: `|---|:--:|`, `----+----`.
@@ -197,6 +261,9 @@ fn is_separator_line(row: &str) -> bool {
 
 /// The byte ranges between the delimiters; a delimiter between quotes is part of its cell.
 fn cells(line: &str, delimiter: char) -> Vec<std::ops::Range<usize>> {
+    if delimiter == ALIGNED {
+        return aligned_cells(line);
+    }
     let mut cells = Vec::new();
     let (mut from, mut is_quoted) = (0, false);
     for (at, c) in line.char_indices() {
@@ -208,6 +275,20 @@ fn cells(line: &str, delimiter: char) -> Vec<std::ops::Range<usize>> {
         }
     }
     cells.push(from..line.len());
+    cells
+}
+
+/// The byte ranges between runs of two or more blanks.
+fn aligned_cells(line: &str) -> Vec<std::ops::Range<usize>> {
+    let mut cells = Vec::new();
+    let mut from = line.len() - line.trim_start().len();
+    let end = line.trim_end().len();
+    while from < end {
+        let len = line[from..end].find("  ").unwrap_or(end - from);
+        cells.push(from..from + len);
+        let rest = &line[from + len..end];
+        from += len + rest.len() - rest.trim_start().len();
+    }
     cells
 }
 
@@ -226,7 +307,7 @@ fn cell_value(row: &str, cell: std::ops::Range<usize>) -> (usize, &str) {
     (cell.start + lead, value)
 }
 
-fn is_secret(value: &str, strength: NameStrength) -> bool {
+pub(crate) fn is_secret(value: &str, strength: NameStrength) -> bool {
     // A cell that is itself a name (`password1`) comes from documentation or from code.
     if value.contains(' ') || classify_name(value).is_some() {
         return false;

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use regex::bytes::{Regex, RegexBuilder};
 
 use self::rules::{BodyKind, FormatRule, LiteralBoundary};
+use crate::assignment::prefilter;
 use crate::scan::progress::{ScanProgress, is_token_byte};
 use crate::scan::{Confidence, Detection};
 use crate::value;
@@ -445,20 +446,18 @@ fn is_continuation(piece: &str) -> bool {
         || shape.len >= 8 && shape.lower > 1 && shape.upper > 1 && shape.common_pair_share < 0.3
 }
 
-/// True when a word of `len_min` bytes or more stands around the literal.
+/// True when a word of `len_min` bytes or more, with a digit or a capital, stands around the
+/// literal.
 fn has_long_word(rest: &[u8], before: usize, len_min: usize) -> bool {
-    let mut run = 0;
-    for byte in rest.iter().take(before + 32) {
-        run = if byte.is_ascii_alphanumeric() || b"_-%.+/=~:".contains(byte) {
-            run + 1
-        } else {
-            0
-        };
-        if run >= len_min {
-            return true;
-        }
-    }
-    false
+    let rest = &rest[..rest.len().min(before + 32)];
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-%.+/=~:".contains(byte);
+    let mut end = 0;
+    rest.split(|byte| !is_word(byte)).any(|word| {
+        end += word.len();
+        let is_cut = end == rest.len();
+        end += 1;
+        word.len() >= len_min && (is_cut || prefilter::may_be_generated(word))
+    })
 }
 
 /// True when a token starts with a literal that is recognised even with letters glued to it.

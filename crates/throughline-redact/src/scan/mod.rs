@@ -17,7 +17,7 @@ use self::view::{DecodedView, Encodings};
 use crate::assignment::{self, names, prefilter};
 use crate::detect::{
     auth_header, bare_format, cookie, encoded, graphql, key_block, kubernetes, private_tag, prose,
-    service_name, table, terraform, url,
+    service_name, sql_insert, table, terraform, url,
 };
 use crate::format::split_literals::SplitLiterals;
 use crate::format::{FormatMatcher, rules, seams};
@@ -70,6 +70,7 @@ enum LiteralKind {
     GraphQl,
     Kubernetes,
     Terraform,
+    SqlInsert,
     /// Colour codes, invisible characters and the like: the text must be decoded first.
     HiddenSequence,
     /// `\u00`: the text must be decoded if the escape stands for a character of a literal.
@@ -120,6 +121,7 @@ impl SecretScanner {
         add(LiteralKind::GraphQl, graphql::LITERALS);
         add(LiteralKind::Kubernetes, kubernetes::LITERALS);
         add(LiteralKind::Terraform, terraform::LITERALS);
+        add(LiteralKind::SqlInsert, sql_insert::LITERALS);
         add(LiteralKind::HiddenSequence, view::HIDDEN_SEQUENCES);
         add(LiteralKind::Escape, &["\\u00"]);
         let split_literals =
@@ -231,6 +233,7 @@ impl SecretScanner {
                 LiteralKind::Phrase => prose::may_find(text, start, end),
                 LiteralKind::GraphQl => graphql::may_find(bytes, start),
                 LiteralKind::Terraform => terraform::may_find(bytes, end),
+                LiteralKind::SqlInsert => sql_insert::may_find(bytes, end),
                 LiteralKind::KeyBlock
                 | LiteralKind::Encoded
                 | LiteralKind::Kubernetes
@@ -344,6 +347,7 @@ impl SecretScanner {
                     kubernetes::find(text, start, end, progress, &mut found);
                 }
                 LiteralKind::Terraform => terraform::find(text, start, end, progress, &mut found),
+                LiteralKind::SqlInsert => sql_insert::find(text, end, progress, &mut found),
                 LiteralKind::HiddenSequence | LiteralKind::Escape => {}
             }
         });

@@ -36,6 +36,7 @@ pub(crate) struct ScanProgress {
     pub(crate) graphql: ResumeOffset,
     pub(crate) kubernetes: ResumeOffset,
     pub(crate) terraform: ResumeOffset,
+    pub(crate) sql_insert: ResumeOffset,
     pub(crate) encoded: ResumeOffset,
     /// The end of the last long secret of a format.
     covered: usize,
@@ -119,6 +120,7 @@ impl ScanProgress {
             graphql: ResumeOffset::default(),
             kubernetes: ResumeOffset::default(),
             terraform: ResumeOffset::default(),
+            sql_insert: ResumeOffset::default(),
             encoded: ResumeOffset::default(),
             covered: 0,
             token_run: ByteRun::default(),

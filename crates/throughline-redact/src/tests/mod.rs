@@ -403,6 +403,17 @@ fn passwords_in_prose_and_in_other_languages() {
 }
 
 #[test]
+fn variables_in_columns_and_in_here_documents() {
+    check("DB_PASSWORD      Tq{w8}7Z", "DB_PASSWORD      ‹password›");
+    check(
+        "db_password = <<EOT\nTq{w8}7Z\nEOT",
+        "db_password = <<EOT\n‹password›\nEOT",
+    );
+    spares("DB_PASSWORD      The password of the database");
+    spares("password: str = Field(min_length=8)");
+}
+
+#[test]
 fn a_cache_key_is_no_key() {
     let text = template::expand("Cache restored from key: node-modules-{h40}");
     spares(&text);
@@ -421,6 +432,9 @@ fn columns_under_a_header() {
         format!("│ user │ password │\n│ alice │ {password} │\n"),
         format!("+----+-----+\n| id | password |\n+----+-----+\n|  1 | {password} |"),
         format!(" id | api_token\n----+---------\n  1 | {token}\n(1 row)"),
+        format!("USER    PASSWORD      ROLE\nalice   {password}   admin\n"),
+        serde_json::json!({ "output": format!("a\tb c\tpassword\nalice\tx\t{password}\n") })
+            .to_string(),
         serde_json::json!({ "output": format!("user,password\nalice,{password}\n") }).to_string(),
     ] {
         let clean = redactor().clean(&table).into_owned();

@@ -263,6 +263,11 @@ impl AiderLogReader {
 }
 
 impl LogReader for AiderLogReader {
+    /// An empty line parts the paragraphs of a message.
+    fn reads_empty_lines(&self) -> bool {
+        true
+    }
+
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         let before = self.state.marks;
         match self.state.marks.classify(line.text) {

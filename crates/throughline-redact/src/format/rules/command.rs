@@ -6,8 +6,10 @@ use super::{BodyKind, FormatRule, rule};
 pub(super) const RULES: &[FormatRule] = &[
     rule("curl-user", &["curl"], concat!(
             r#"(?i)curl(?:\.exe)?\b(?:[^\n|;]|\\\s*\n){0,400}?\s(?:-u|-U|--user|--proxy-user)[ =]"#,
-            r#"?["']?[^\s:"'$]{1,64}:["']?([^\s"']{4,})"#
-        ), &["curl -u root:Rk{w8}%12 https://ci.test/api"], &["curl -u $USER:$PASS https://ci.test",
+            r#"?(?:["'][^\s:"'$]{1,64}:([^"'\n]{4,64})["']"#,
+            r#"|["']?[^\s:"'$]{1,64}:["']?([^\s"']{4,}))"#
+        ), &["curl -u root:Rk{w8}%12 https://ci.test/api",
+        "curl --user 'me:Qz{w4} {w8}' https://x"], &["curl -u $USER:$PASS https://ci.test",
         "curl -u user:password https://ci.test"]).body(BodyKind::HumanChosen),
     rule("command-password", &["sshpass"], r#"sshpass\s+-p\s*["']?([^\s"']{4,})"#,
         &["sshpass -p 'Lim{w8}?' ssh a@b"],
@@ -42,6 +44,55 @@ pub(super) const RULES: &[FormatRule] = &[
         r#"htpasswd\s+-\w*b\w*\s+(?:[\w./-]+\s+)?[\w.@-]+\s+["']?([^\s"']{4,})"#,
         &["htpasswd -bc .htpasswd admin Tu{w10}#"],
         &["htpasswd -c .htpasswd admin"]).body(BodyKind::HumanChosen),
+    rule("command-password", &["/user:", "/USER:"],
+        r"(?i)net use\s+\S+\s+(?:\\{1,2}\S+\s+)?/user:\S+\s+([^\s/]\S{4,})",
+        &[r"net use Z: \\srv\share /user:acme Ro{w8}29?"],
+        &[r"net use Z: \\srv\share /user:acme /persistent:no"])
+        .before(120).body(BodyKind::HumanChosen),
+    rule("command-password", &["rabbitmqctl"],
+        r#"rabbitmqctl\s+(?:add_user|change_password)\s+\S+\s+["']?([^\s"']{4,})"#,
+        &["rabbitmqctl add_user me P3{w8}"],
+        &["rabbitmqctl add_user me $PASS"]).body(BodyKind::HumanChosen),
+    rule("command-password", &["useradd ", "usermod "],
+        r#"user(?:add|mod)\s[^\n|;]{0,100}?(?:-p|--password)[ =]["']?([^\s"'(]{5,})"#,
+        &["useradd -m -p P3{w8} me"],
+        &["useradd -p $(openssl passwd -1 x) me"]).body(BodyKind::HumanChosen),
+    rule("command-password", &["chpasswd <<<"], r#"chpasswd\s*<<<\s*["']?[\w.-]+:([^\s"']{4,})"#,
+        &["chpasswd <<< 'me:P3{w8}'"],
+        &["chpasswd <<< \"$USER:$PW\""]).body(BodyKind::HumanChosen),
+    rule("command-password", &["secret set ", "put-secret-value ", "create-secret "], concat!(
+            r#"(?:secret set|put-secret-value|create-secret)\s[^\n|;]{0,200}?"#,
+            r#"(?:--body|--value|--secret-string|-b)[ =]["']?([^\s"'{]{6,})"#
+        ), &["gh secret set DEPLOY --body Tk{w12}",
+        "az keyvault secret set --name db --value Tk{w12}"],
+        &["gh secret set DEPLOY --body $TOKEN",
+        "gh secret set DEPLOY < token.txt"]).body(BodyKind::HumanChosen),
+    rule("command-password", &["vault kv put ", "vault write "],
+        r#"vault\s+(?:kv put|write)\s[^\n|;]{0,100}?\s[\w.-]+=["']?([^\s"'@]{6,})"#,
+        &["vault kv put secret/app foo=Tk{w12}"],
+        &["vault kv put secret/app foo=@file.json"]).body(BodyKind::HumanChosen),
+    rule("credential-pair", &["creds", "Creds", "credentials", "Credentials"], concat!(
+            r#"(?i)cred(?:s|entials)\b(?:\s+[a-z]{1,12}){0,3}\s*[:=]?\s+["'`]?[\w.@-]{2,40}:"#,
+            r#"([^\s"'`:/]{3,40}[!@#$%^&*][^\s"'`:/]{0,40})"#
+        ), &["creds are svc_user:Pa{d2}{w4}!x", "Credentials: admin:{d1}Xk{d1}!{w4}"],
+        &["credentials file: config:prod", "creds for host:8080",
+        "credentials $USER:$PASS"]).body(BodyKind::HumanChosen),
+    rule("call-password", &["login(", ".login(", "authenticate(", ".authenticate(", "basicAuth(",
+        ".basicAuth(", "HTTPBasicAuth(", "BasicAuth(", "basic_auth(", ".basic_auth(", "signIn(",
+        ".signIn(", "setBasicAuth(", ".SetBasicAuth("], concat!(
+            r#"\.?\w*(?i:login|authenticate|basic_?auth|signin)\(\s*["'][^"'\n]{1,64}["']\s*,\s*"#,
+            r#"["']([^"'\n]{5,64})["']"#
+        ), &["client.login('me', 'Tk{w8}!')", "HTTPBasicAuth('me', 'Tk{w8}!')"],
+        &["client.login('me', password)", "login('/api/v1', 'POST')"]).body(BodyKind::HumanChosen),
+    rule("call-secret", &["jwt.sign(", "jwt.verify(", "jwt.encode(", "jwt.decode(",
+        "createHmac(", ".createHmac(", "hmac.new(", "AES.new(", "Fernet("], concat!(
+            r#"(?:jwt\.(?:sign|verify|encode|decode)\((?:\{[^}\n]{0,120}\}|[^,\n]{1,80}),\s*"#,
+            r#"|\.?createHmac\(["']\w+["'],\s*|(?:hmac|AES)\.new\(|Fernet\()b?["']"#,
+            r#"([^"'\n]{8,})["']"#
+        ), &["jwt.sign(payload, 'Tk{w12}')", "crypto.createHmac('sha256', 'Tk{w12}')",
+        "AES.new(b'Tk{w14}', AES.MODE_CBC)"],
+        &["jwt.sign(payload, 'your-secret-key')", "jwt.sign(payload, SECRET)",
+        "jwt.decode(token, 'secret', algorithms=['HS256'])"]).body(BodyKind::HumanChosen),
     rule("command-password", &["net use", "NET USE", "Net use"],
         r"(?i)net user?\s+\S+\s+(?:\\{1,2}\S+\s+)?([^\s/]\S{4,})\s",
         &[r"net use Z: \\srv\share Ro{w8}29? /user:acme"],
@@ -53,13 +104,14 @@ pub(super) const RULES: &[FormatRule] = &[
     rule("command-password", &["sudo -S", "--password-stdin", "passwd --stdin", "sudo --stdin"],
         concat!(
             r#"echo\s+(?:-\w+\s+)?["']?([^\s"'|]{5,})["']?\s*\|\s*(?:sudo\b[^|\n]*-S|sudo --stdin"#,
-            r#"|[a-z-]+ login\b|passwd)"#
-        ), &["echo 'Me{w8}!4' | sudo -S apt-get update"],
+            r#"|[a-z-]+ (?:registry )?login\b[^|\n]*|passwd)"#
+        ), &["echo 'Me{w8}!4' | sudo -S apt-get update",
+        "echo Me{w8}4 | docker login -u me --password-stdin"],
         &["echo $PW | sudo -S ls"]).before(200).body(BodyKind::HumanChosen),
     rule("expect-password", &["expect ", ".expect(", ".expect_exact("], concat!(
             r#"\.?expect(?:_exact)?[ (]+(?:-(?:re|exact) +)?["'{][^"'}\n]{0,60}ass(?:word|phrase|"#,
-            r#"code)[^"'}\n]{0,20}["'}]\)?[;\s]+(?:\w+\.)?send(?:line)?[ (]+(?:-- +)?["'{]([^"'}\"#,
-            r#"s\\]{4,})"#
+            r#"code)[^"'}\n]{0,20}["'}]\)?[;\s{]+(?:\w+\.)?send(?:line)?[ (]+(?:-- +)?["'{]"#,
+            r#"([^"'}\s\\]{4,})"#
         ), &["expect \"*?assword:*\"\nsend -- \"Hq{w8}\\r\"",
         "child.expect('password:')\nchild.sendline('Hq{w8}')"],
         &["expect \"password:\"\nsend \"$password\\r\""]).body(BodyKind::HumanChosen),
