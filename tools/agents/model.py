@@ -7,12 +7,15 @@ vendor streams it, and writes every request to a file, one JSON object a line.
 Anthropic /v1/messages, OpenAI /responses and /chat/completions, Gemini :streamGenerateContent and :generateContent. A prompt
 that holds [[tool {"argument": "value"}]] makes it call that tool once.
 """
+import itertools
 import json
 import re
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SAID = "Noted: that is all there is to say."
+# Claude Code takes answers with the same id for parts of one message.
+NUMBERS = itertools.count(1)
 CALL = re.compile(r"\[\[(\w+) (\{.*?\})\]\]")
 
 
@@ -20,16 +23,21 @@ def wanted_call(body):
     """The call that the conversation asks for, unless it was made already."""
     text = json.dumps(body.get("messages") or body.get("input") or body.get("contents") or "", ensure_ascii=False)
     is_done = any(mark in text for mark in ('"tool_use"', '"tool_calls"', '"function_call"', '"functionCall"'))
-    found = CALL.search(text.replace('\\"', '"'))
-    return (found[1], json.loads(found[2])) if found and not is_done else None
+    for found in () if is_done else CALL.finditer(text.replace('\\"', '"')):
+        try:
+            return found[1], json.loads(found[2])
+        except ValueError:
+            pass  # Memory may quote an earlier prompt in part, or with escapes of its own.
+    return None
 
 
 def anthropic(body, call):
     usage = {"input_tokens": 10, "output_tokens": 5}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"), "content": [],
+    number = next(NUMBERS)
+    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": body.get("model"), "content": [],
                "stop_reason": None, "stop_sequence": None, "usage": usage}
     if call:
-        block = {"type": "tool_use", "id": "toolu_1", "name": call[0], "input": {}}
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": call[0], "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(call[1])}
         stop = "tool_use"
     else:

@@ -4,9 +4,11 @@
 //! the search reads for the same text, with the same statistics of terms, and the gate says how
 //! confident the search would be if the capsule were its best hit. So the floor is on the scale of
 //! the gate, which is fitted on records, and not a bare similarity.
+//!
+//! The history of a workspace is about all of its tasks and therefore near to none.
 
 use jiff::Timestamp;
-use memory::layers::Capsule;
+use memory::layers::{Capsule, CapsuleKind};
 use memory::words::StemmedText;
 use memory::{RecordId, RecordKind, SessionId, Trust};
 use store::{CandidateRow, Presence, Query, RowAttributes, Store};
@@ -23,6 +25,10 @@ use crate::score::{self, ScoredRecord};
 pub const NEAR_CONFIDENCE_MIN: f64 = 0.75;
 /// Records that are read and scored beside the capsules.
 const READ_MAX: usize = 32;
+/// A capsule below more records than this is not near. The gate compares the best hit with the
+/// twentieth after it, so a capsule further down would be compared with too few records, and their
+/// absence would look like agreement.
+const RECORDS_BEFORE_MAX: usize = 11;
 const CANDIDATES_MAX: usize = 1_000;
 
 /// A capsule that has to do with a text.
@@ -81,24 +87,35 @@ fn rate_capsules(
             mut records,
             chat_share,
         } = reading::read_candidates(lookup, &query, &question, &candidates, &mut reader)?;
-        let numbered = (0_u32..).zip(capsules);
-        let as_records = numbered
-            .map(|(number, capsule)| capsule_record(number, capsule, workspace, &mut reader));
+        let tasks = (0_u32..).zip(capsules);
+        let tasks = tasks.filter(|(_, capsule)| capsule.kind != CapsuleKind::History);
+        let as_records =
+            tasks.map(|(number, capsule)| capsule_record(number, capsule, workspace, &mut reader));
         records.extend(as_records.filter(|record| record.text_match.matched != 0));
         let home = Some(workspace);
         let ranked = score::score_records(&question, &candidates, records, chat_share, home);
+        // The gate compares a capsule with records, not with other capsules.
+        let (capsules, mut records): (Vec<_>, Vec<_>) = ranked
+            .into_iter()
+            .partition(|record| capsule_index(record.candidate.row).is_some());
         let prompt_weight = StemmedText::parse(text).stem_weight();
         let mut hits = Vec::new();
-        for (at, record) in ranked.iter().enumerate() {
-            let Some(index) = capsule_index(record.candidate.row) else {
+        for capsule in capsules {
+            let at = records.partition_point(|record| record.score >= capsule.score);
+            let Some(index) = capsule_index(capsule.candidate.row) else {
                 continue;
             };
-            let rest = &ranked[at..];
+            if at > RECORDS_BEFORE_MAX {
+                continue;
+            }
+            records.insert(at, capsule);
+            let rest = &records[at..];
             let gate = GateFeatures::compute(prompt_weight, &question, &candidates, rest);
             hits.push(CapsuleHit {
                 index,
                 confidence: gate.confidence(),
             });
+            records.remove(at);
         }
         // Equally rated capsules keep the order of their scores.
         hits.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
@@ -156,7 +173,6 @@ fn capsule_index(row: i64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use memory::Tokens;
-    use memory::layers::CapsuleKind;
     use testkit::store::store;
 
     use super::*;

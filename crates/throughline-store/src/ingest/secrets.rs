@@ -58,6 +58,7 @@ pub(crate) fn record_secrets(
         return Ok(());
     }
     sessions::bump_revision(tx, session.id)?;
+    scrub_title(tx, redactor, session.id, &secrets.fresh)?;
     digests::scrub(tx, writer, redactor, session, &secrets.fresh)?;
     signals::scrub(tx, redactor, session.id, &secrets.fresh)?;
     summaries::scrub(tx, redactor, session, &secrets.fresh)?;
@@ -78,6 +79,25 @@ pub(crate) fn record_secrets(
             scrub_session(tx, writer, session, values, &mut |text| filter.add(text))?;
             writer.stored_text.insert(session.id, filter);
         }
+    }
+    Ok(())
+}
+
+/// Removes the values from the title of a session, which is often its first prompt.
+fn scrub_title(
+    tx: &Transaction<'_>,
+    redactor: &Redactor,
+    session: i64,
+    fresh: &[Secret],
+) -> Result<()> {
+    let mut read = tx.prepare_cached("SELECT title FROM sessions WHERE id = ?1")?;
+    let title: Option<String> = read.query_row([session], |row| row.get(0))?;
+    let title = title.unwrap_or_default();
+    let mut seen = redactor.session_with(fresh);
+    let clean = redactor.clean_in_session(&title, &mut seen).into_owned();
+    if clean.as_str() != title {
+        tx.prepare_cached("UPDATE sessions SET title = ?2 WHERE id = ?1")?
+            .execute(params![session, clean.as_str()])?;
     }
     Ok(())
 }

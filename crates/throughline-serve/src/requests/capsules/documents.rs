@@ -104,9 +104,12 @@ fn document_source(
     let document = DocumentOutline::parse(text);
     let about = document.description.or(document.title);
     let about = about.map_or_else(String::new, |about| format!(": {about}"));
-    let sessions_text = format!("used in {} sessions", sessions.len());
+    let sessions_text = match sessions.len() {
+        1 => "1 session".to_owned(),
+        many => format!("{many} sessions"),
+    };
     Ok(Some(CapsuleSource {
-        summary: format!("{name}{about} ({sessions_text})"),
+        summary: format!("{name}{about} (used in {sessions_text})"),
         kind,
         at: records
             .iter()
@@ -156,15 +159,34 @@ impl DocumentOutline {
     }
 }
 
-/// Removes the numbers that some tools print before each line of a file.
+/// Removes what tools print around the lines of a file: numbers before them, and lines with only a
+/// tag, such as `<content>`.
 fn without_line_numbers(text: &str) -> String {
     let strip = |line: &str| {
-        let rest = line
-            .trim_start()
-            .trim_start_matches(|c: char| c.is_ascii_digit());
-        let is_numbered = rest.len() < line.trim_start().len();
-        let body = rest.strip_prefix('→').or(rest.strip_prefix('\t'));
+        let numbered = line.trim_start();
+        let rest = numbered.trim_start_matches(|c: char| c.is_ascii_digit());
+        let body = ["→", "\t", ": ", ":"]
+            .iter()
+            .find_map(|sign| rest.strip_prefix(sign));
+        let is_numbered = rest.len() < numbered.len();
         body.filter(|_| is_numbered).unwrap_or(line).to_owned()
     };
-    text.lines().map(strip).collect::<Vec<_>>().join("\n")
+    let is_tag = |line: &&str| line.starts_with('<') && line.ends_with('>');
+    let lines = text.lines().filter(|line| !is_tag(line));
+    lines.map(strip).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_numbers_and_tags_of_tools_are_removed() {
+        let check = |printed: &str| assert_eq!(without_line_numbers(printed), "# Rules\n\n- Test.");
+        check("# Rules\n\n- Test.");
+        check("     1→# Rules\n     2→\n     3→- Test.");
+        check("1\t# Rules\n2\t\n3\t- Test.");
+        check("<path>/src/AGENTS.md</path>\n<content>\n1: # Rules\n2:\n3: - Test.\n</content>");
+        assert_eq!(without_line_numbers("1. First step"), "1. First step");
+    }
 }

@@ -4,6 +4,7 @@ pub mod client;
 mod compaction;
 mod contract;
 mod examples;
+mod forgotten;
 pub mod life;
 mod load;
 mod model;
