@@ -277,6 +277,7 @@ await journey("the ledger shows what was given, takes a verdict, and tries a pro
   await press("4");
   await page.getByRole("heading", { name: "What agents were given" }).waitFor();
   await page.locator(".given").first().waitFor();
+  await page.locator(".given-prompt a", { hasText: "reorder threshold in config.toml" }).waitFor();
   const before = await page.locator(".given").count();
   await page.locator(".given").first().focus();
   await press("+");

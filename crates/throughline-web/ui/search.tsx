@@ -4,7 +4,7 @@ import { batch, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type Hit, type SearchAnswer, type Session, get, getAnswer, query } from "./api";
-import { FILTERS, FilterBar, activeFilters, filterValue } from "./filters";
+import { FILTERS, FilterBar, RECORD_FILTERS, activeFilters, filterValue } from "./filters";
 import { onKeys } from "./keys";
 import { PinButton } from "./memory";
 import { announce } from "./notice";
@@ -82,7 +82,7 @@ async function load(): Promise<void> {
       void settle({ ...filters, q: words }, request.signal);
       announce(found.hits.length === 0 ? "Nothing found" : count(found.hits.length, "hit"));
     } else {
-      const { type: _type, tool: _tool, path: _path, session_id: _session, ...rest } = filters;
+      const rest = Object.fromEntries(Object.entries(filters).filter(([name]) => !RECORD_FILTERS.has(name)));
       const marks = { starred: parameters.value.get("starred"), archived: parameters.value.get("archived") };
       const listed = await getAnswer<Session[]>(query("/sessions", { ...rest, ...marks, limit: 50 }), request.signal);
       batch(() => {

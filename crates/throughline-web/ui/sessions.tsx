@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import type { Session } from "./api";
 import { parameters, sessionPath, setParameter } from "./route";
-import { activeFilters } from "./filters";
+import { activeFilters, needsWords } from "./filters";
 import { Empty } from "./state";
 import { Ago, amount, count, money, shortWorkspace, titleOf, visible } from "./text";
 
@@ -67,7 +67,7 @@ export function Sessions({ page, selected, loadMore }: { page: SessionPage; sele
   return (
     <>
       <div class="status">
-        <span role="status">{count(page.total, "session")}, latest first</span>
+        <span role="status">{count(page.total, "session")}, latest first{needsWords() && "; type, tool, path and session filter the hits of a search"}</span>
         <span class="spacer" />
         <Toggle name="starred">★ Starred</Toggle>
         <Toggle name="archived">Archived</Toggle>
