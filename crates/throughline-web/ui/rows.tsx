@@ -121,7 +121,7 @@ export function CompactionView({ taken }: { taken: Compaction }): JSX.Element {
     <div class="compaction">
       <p>
         Took {count(taken.records, "record")} ({bytes(taken.bytes)}) out of the conversation and left {bytes(taken.summary_bytes)}.{" "}
-        {lost.length === 0 ? "The summary speaks of every prompt and file." : `${count(lost.length, "prompt or file", )} of ${taken.prompts.length + taken.files.length} are not in the summary.`}
+        {lost.length === 0 ? "The summary speaks of every prompt and file." : `${lost.length} of ${taken.prompts.length + taken.files.length} prompts and files ${lost.length === 1 ? "is" : "are"} not in the summary.`}
         {" "}<button type="button" class="link" onClick={() => jump(taken.from)}>Go to what it replaced</button>
       </p>
       <details>

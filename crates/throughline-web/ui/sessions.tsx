@@ -44,7 +44,7 @@ function SessionRow({ session, at, isSelected }: { session: Session; at: number;
           {session.gone && <> · log deleted</>}
           {session.evicted > 0 && <> · only its digest is left</>}
         </span>
-        <span class="number">{amount(session.records)}<small> records</small>{session.cost_usd ? <small class="cost">{money(session.cost_usd)}</small> : null}</span>
+        <span class="number">{amount(session.records)}<small>{session.records === 1 ? " record" : " records"}</small>{session.cost_usd ? <small class="cost">{money(session.cost_usd)}</small> : null}</span>
         <span class="faint when"><Ago at={session.ended ?? session.started} /></span>
       </a>
     </li>
