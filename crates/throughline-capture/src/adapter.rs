@@ -6,7 +6,6 @@
 //! understood and what it skipped. Nothing here knows a concrete format.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use memory::{Flavor, LogEntry};
@@ -219,8 +218,8 @@ pub struct ParseOutput {
 }
 
 impl ParseOutput {
-    pub fn push(&mut self, entry: LogEntry) {
-        self.entries.push(entry);
+    pub fn push(&mut self, entry: impl Into<LogEntry>) {
+        self.entries.push(entry.into());
     }
 
     pub fn skip_line(&mut self, line: InputLine<'_>, reason: SkipReason) {
@@ -249,30 +248,20 @@ pub struct SkippedLine {
     pub reason: SkipReason,
 }
 
-/// Why a line was skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SkipReason {
-    /// The line is not JSON, or JSON of another shape than an entry.
-    Malformed,
-    /// The line is damaged; the intact part of it was kept.
-    Torn,
-    /// The line exceeds the size limit.
-    TooLong,
-    /// The line was read with its invalid UTF-8 replaced.
-    NotUtf8,
-    /// The JSON is nested deeper than the parser's limit.
-    TooDeep,
-}
-
-impl fmt::Display for SkipReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Malformed => "malformed",
-            Self::Torn => "torn",
-            Self::TooLong => "too long",
-            Self::NotUtf8 => "not UTF-8",
-            Self::TooDeep => "nested too deep",
-        })
+memory::named_enum! {
+    /// Why a line was skipped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SkipReason {
+        /// The line is not JSON, or JSON of another shape than an entry.
+        Malformed = "malformed",
+        /// The line is damaged; the intact part of it was kept.
+        Torn = "torn",
+        /// The line exceeds the size limit.
+        TooLong = "too long",
+        /// The line was read with its invalid UTF-8 replaced.
+        NotUtf8 = "not UTF-8",
+        /// The JSON is nested deeper than the parser's limit.
+        TooDeep = "nested too deep",
     }
 }
 

@@ -7,32 +7,20 @@ use memory::layers::{Checkpoint, TouchedFile};
 use memory::tokens::estimate;
 use memory::{Session, Summary, Tokens};
 
-/// How large a snapshot may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SnapshotSize {
-    /// Figures and the current task.
-    Lightweight,
-    /// The state, the last files, commands and errors.
-    Standard,
-    /// The running summary as well.
-    Comprehensive,
+memory::named_enum! {
+    /// How large a snapshot may be.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SnapshotSize {
+        /// Figures and the current task.
+        Lightweight = "lightweight",
+        /// The state, the last files, commands and errors.
+        Standard = "standard",
+        /// The running summary as well.
+        Comprehensive = "comprehensive",
+    }
 }
 
 impl SnapshotSize {
-    pub const ALL: [Self; 3] = [Self::Lightweight, Self::Standard, Self::Comprehensive];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lightweight => "lightweight",
-            Self::Standard => "standard",
-            Self::Comprehensive => "comprehensive",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|size| size.name() == name)
-    }
-
     pub fn tokens_max(self) -> Tokens {
         Tokens(match self {
             Self::Lightweight => 100,
@@ -234,7 +222,7 @@ mod tests {
                 text: notes.join("\n"),
             };
             let summary = Summary { sections: vec![section] };
-            for size in SnapshotSize::ALL {
+            for &size in SnapshotSize::ALL {
                 let text = write_snapshot(&session, &checkpoint, Some(&summary), size);
                 prop_assert!(estimate(&text) <= size.tokens_max());
                 prop_assert!(text.starts_with("Session claude:s1, checkpoint "));

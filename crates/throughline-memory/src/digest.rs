@@ -108,41 +108,17 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// How a session ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    Succeeded,
-    /// The session ended before the work was finished.
-    Abandoned,
-    Failed,
-    #[default]
-    Unclear,
-}
-
-impl Outcome {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Succeeded => "succeeded",
-            Self::Abandoned => "abandoned",
-            Self::Failed => "failed",
-            Self::Unclear => "unclear",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Self {
-        match name {
-            "succeeded" => Self::Succeeded,
-            "abandoned" => Self::Abandoned,
-            "failed" => Self::Failed,
-            _ => Self::Unclear,
-        }
-    }
-}
-
-impl std::fmt::Display for Outcome {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+named_enum! {
+    /// How a session ended.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Outcome {
+        Succeeded = "succeeded",
+        /// The session ended before the work was finished.
+        Abandoned = "abandoned",
+        Failed = "failed",
+        #[default]
+        Unclear = "unclear",
     }
 }
 

@@ -44,49 +44,19 @@ pub struct Fact {
     pub sources: Vec<RecordId>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FactKind {
-    /// How the user wants things done. Only the user can state one.
-    Preference,
-    Decision,
-    /// What the user corrected.
-    Correction,
-    /// A command that works.
-    Command,
-    Outcome,
-    Note,
-}
-
-impl FactKind {
-    pub const ALL: &[Self] = &[
-        Self::Preference,
-        Self::Decision,
-        Self::Correction,
-        Self::Command,
-        Self::Outcome,
-        Self::Note,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Preference => "preference",
-            Self::Decision => "decision",
-            Self::Correction => "correction",
-            Self::Command => "command",
-            Self::Outcome => "outcome",
-            Self::Note => "note",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name)
-    }
-}
-
-impl fmt::Display for FactKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+named_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum FactKind {
+        /// How the user wants things done. Only the user can state one.
+        Preference = "preference",
+        Decision = "decision",
+        /// What the user corrected.
+        Correction = "correction",
+        /// A command that works.
+        Command = "command",
+        Outcome = "outcome",
+        Note = "note",
     }
 }
 
@@ -102,12 +72,12 @@ impl FactId {
         hasher.update(b"\0");
         let words = StemmedText::parse(text);
         // A text that consists of stop words only is hashed as it is.
-        let said = if words.stems.is_empty() {
+        let words_text = if words.stems.is_empty() {
             text.to_owned()
         } else {
             words.to_line()
         };
-        hasher.update(said.as_bytes());
+        hasher.update(words_text.as_bytes());
         let mut id = [0; 16];
         id.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
         Self(id)

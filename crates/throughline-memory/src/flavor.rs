@@ -4,101 +4,57 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A coding agent program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Flavor {
-    Claude,
-    Codex,
-    Grok,
-    Gemini,
-    Opencode,
-    Copilot,
-    Pi,
-    Cursor,
-    Cline,
-    Roo,
-    Goose,
-    Aider,
-    Continue,
-    Amp,
-    Qwen,
-    Kimi,
-    Antigravity,
-    /// A program that submits its records itself, and writes no log.
-    Program,
+/// Declares the agents, each with the name used on the command line, in ids and in the store, and
+/// with the name of the product.
+macro_rules! flavors {
+    ($($variant:ident = $name:literal, $title:literal;)+) => {
+        /// A coding agent program.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum Flavor {
+            $($variant,)+
+            /// A program that submits its records itself, and writes no log.
+            Program,
+        }
+
+        impl Flavor {
+            /// The agents, whose logs are read.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// Returns the name used on the command line, in ids and in the store.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ Self::Program => "program" }
+            }
+
+            /// Returns the product name.
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)+ Self::Program => "Program" }
+            }
+        }
+    };
+}
+
+flavors! {
+    Claude = "claude", "Claude Code";
+    Codex = "codex", "Codex CLI";
+    Grok = "grok", "Grok CLI";
+    Gemini = "gemini", "Gemini CLI";
+    Opencode = "opencode", "opencode";
+    Copilot = "copilot", "Copilot CLI";
+    Pi = "pi", "Pi";
+    Cursor = "cursor", "Cursor";
+    Cline = "cline", "Cline";
+    Roo = "roo", "Roo Code";
+    Goose = "goose", "Goose";
+    Aider = "aider", "Aider";
+    Continue = "continue", "Continue";
+    Amp = "amp", "Amp";
+    Qwen = "qwen", "Qwen Code";
+    Kimi = "kimi", "Kimi Code";
+    Antigravity = "antigravity", "Antigravity";
 }
 
 impl Flavor {
-    /// The agents, whose logs are read.
-    pub const ALL: &[Self] = &[
-        Self::Claude,
-        Self::Codex,
-        Self::Grok,
-        Self::Gemini,
-        Self::Opencode,
-        Self::Copilot,
-        Self::Pi,
-        Self::Cursor,
-        Self::Cline,
-        Self::Roo,
-        Self::Goose,
-        Self::Aider,
-        Self::Continue,
-        Self::Amp,
-        Self::Qwen,
-        Self::Kimi,
-        Self::Antigravity,
-    ];
-
-    /// Returns the name used on the command line, in ids and in the store.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Grok => "grok",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Copilot => "copilot",
-            Self::Pi => "pi",
-            Self::Cursor => "cursor",
-            Self::Cline => "cline",
-            Self::Roo => "roo",
-            Self::Goose => "goose",
-            Self::Aider => "aider",
-            Self::Continue => "continue",
-            Self::Amp => "amp",
-            Self::Qwen => "qwen",
-            Self::Kimi => "kimi",
-            Self::Antigravity => "antigravity",
-            Self::Program => "program",
-        }
-    }
-
-    /// Returns the product name.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Claude => "Claude Code",
-            Self::Codex => "Codex CLI",
-            Self::Grok => "Grok CLI",
-            Self::Gemini => "Gemini CLI",
-            Self::Opencode => "opencode",
-            Self::Copilot => "Copilot CLI",
-            Self::Pi => "Pi",
-            Self::Cursor => "Cursor",
-            Self::Cline => "Cline",
-            Self::Roo => "Roo Code",
-            Self::Goose => "Goose",
-            Self::Aider => "Aider",
-            Self::Continue => "Continue",
-            Self::Amp => "Amp",
-            Self::Qwen => "Qwen Code",
-            Self::Kimi => "Kimi Code",
-            Self::Antigravity => "Antigravity",
-            Self::Program => "Program",
-        }
-    }
-
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied().chain([Self::Program]);
         all.find(|flavor| flavor.name() == name)
@@ -156,25 +112,17 @@ impl Flavor {
     }
 }
 
-/// The evidence that an adapter was written and tested with, weakest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FormatEvidence {
-    /// The documentation or source of other programs that read the format.
-    ThirdParty,
-    /// The source code of the agent.
-    VendorSource,
-    /// Logs that the agent wrote.
-    RealLogs,
-}
-
-impl FormatEvidence {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ThirdParty => "third party",
-            Self::VendorSource => "vendor source",
-            Self::RealLogs => "real logs",
-        }
+named_enum! {
+    /// The evidence that an adapter was written and tested with, weakest first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FormatEvidence {
+        /// The documentation or source of other programs that read the format.
+        ThirdParty = "third party",
+        /// The source code of the agent.
+        VendorSource = "vendor source",
+        /// Logs that the agent wrote.
+        RealLogs = "real logs",
     }
 }
 

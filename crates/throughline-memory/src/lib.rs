@@ -24,6 +24,9 @@
     clippy::await_holding_lock
 )]
 
+#[macro_use]
+mod named_enum;
+
 pub mod command;
 pub mod digest;
 pub mod directives;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::CallFiles;
 use crate::tokens::estimate;
-use crate::{ApiId, CallId, MessageId, SessionId, Tokens, UsageEntry};
+use crate::{ApiId, CallId, MessageId, SessionId, SessionPatch, Tokens, UsageEntry};
 
 /// The token cost of an image. Its bytes are not stored, so this is the maximum that providers
 /// charge.
@@ -181,6 +181,24 @@ pub struct PreservedRange {
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogEntry {
     Message(Message),
-    Session(crate::SessionPatch),
+    Session(SessionPatch),
     Usage(UsageEntry),
+}
+
+impl From<Message> for LogEntry {
+    fn from(message: Message) -> Self {
+        Self::Message(message)
+    }
+}
+
+impl From<SessionPatch> for LogEntry {
+    fn from(patch: SessionPatch) -> Self {
+        Self::Session(patch)
+    }
+}
+
+impl From<UsageEntry> for LogEntry {
+    fn from(entry: UsageEntry) -> Self {
+        Self::Usage(entry)
+    }
 }

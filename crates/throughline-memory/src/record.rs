@@ -27,86 +27,34 @@ pub struct Record {
     pub context: RecordEnvironment,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RecordKind {
-    Prompt,
-    Assistant,
-    Thinking,
-    ToolUse,
-    ToolResult,
-    Approval,
-    Error,
-    Artifact,
-    Summary,
-}
-
-impl RecordKind {
-    pub const ALL: &[Self] = &[
-        Self::Prompt,
-        Self::Assistant,
-        Self::Thinking,
-        Self::ToolUse,
-        Self::ToolResult,
-        Self::Approval,
-        Self::Error,
-        Self::Artifact,
-        Self::Summary,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Prompt => "prompt",
-            Self::Assistant => "assistant",
-            Self::Thinking => "thinking",
-            Self::ToolUse => "tool_use",
-            Self::ToolResult => "tool_result",
-            Self::Approval => "approval",
-            Self::Error => "error",
-            Self::Artifact => "artifact",
-            Self::Summary => "summary",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+named_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RecordKind {
+        Prompt = "prompt",
+        Assistant = "assistant",
+        Thinking = "thinking",
+        ToolUse = "tool_use",
+        ToolResult = "tool_result",
+        Approval = "approval",
+        Error = "error",
+        Artifact = "artifact",
+        Summary = "summary",
     }
 }
 
-impl std::fmt::Display for RecordKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// How far a text can be trusted, lowest first. A text derived from several sources has the lowest
-/// trust among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Trust {
-    /// A tool or a web page returned it.
-    Tool,
-    /// The model said it.
-    Model,
-    /// The user said it.
-    User,
-}
-
-impl Trust {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Model => "model",
-            Self::User => "user",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Self {
-        match name {
-            "user" => Self::User,
-            "model" => Self::Model,
-            _ => Self::Tool,
-        }
+named_enum! {
+    /// How far a text can be trusted, lowest first. A text derived from several sources has the
+    /// lowest trust among them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Trust {
+        /// A tool or a web page returned it.
+        Tool = "tool",
+        /// The model said it.
+        Model = "model",
+        /// The user said it.
+        User = "user",
     }
 }
 

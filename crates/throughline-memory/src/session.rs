@@ -64,32 +64,16 @@ pub struct SessionMarks {
     pub tags: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SessionKind {
-    #[default]
-    Main,
-    /// Started by another session's tool call.
-    Subagent,
-    /// Started by a program: a headless run, a schedule.
-    Automated,
-}
-
-impl SessionKind {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Main => "main",
-            Self::Subagent => "subagent",
-            Self::Automated => "automated",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Self {
-        match name {
-            "subagent" => Self::Subagent,
-            "automated" => Self::Automated,
-            _ => Self::Main,
-        }
+named_enum! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum SessionKind {
+        #[default]
+        Main = "main",
+        /// Started by another session's tool call.
+        Subagent = "subagent",
+        /// Started by a program: a headless run, a schedule.
+        Automated = "automated",
     }
 }
 
@@ -130,6 +114,24 @@ impl SessionPatch {
             ended: None,
             file_time: None,
         }
+    }
+
+    #[must_use]
+    pub fn with_title(mut self, text: impl Into<String>, rank: TitleRank) -> Self {
+        self.title = Some(Title::new(text, rank));
+        self
+    }
+
+    #[must_use]
+    pub fn with_model(mut self, model: Option<String>) -> Self {
+        self.model = model;
+        self
+    }
+
+    #[must_use]
+    pub fn with_cwd(mut self, cwd: Option<String>) -> Self {
+        self.cwd = cwd;
+        self
     }
 
     /// Merges a later patch of the same session. Known values stay, except that better titles and
@@ -180,6 +182,13 @@ fn earliest(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
 pub struct Title {
     pub text: String,
     pub rank: TitleRank,
+}
+
+impl Title {
+    pub fn new(text: impl Into<String>, rank: TitleRank) -> Self {
+        let text = text.into();
+        Self { text, rank }
+    }
 }
 
 /// The source of a title, worst first. A later title of equal rank wins, except for the first two

@@ -72,78 +72,36 @@ impl Signal {
     }
 }
 
-/// What kind of event a signal reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SignalKind {
-    /// A compiler, linter or other program reported a problem.
-    Diag,
-    /// One of the agent's own tools refused a call.
-    Tool,
-    /// The user refused a call.
-    Reject,
-    /// The user contradicted the agent.
-    Correction,
-    /// A call was repeated unchanged after it had failed.
-    Retry,
-    /// A file was read again although it had not changed.
-    Reread,
-    /// A call that installed, downloaded or waited.
-    Overhead,
-    /// The session ended before the work was finished.
-    Abandon,
-    /// One command made another command succeed that had failed before.
-    Fixpair,
-    /// A path or a command from an instruction file does not exist.
-    Instruction,
-    /// What the whole session cost.
-    Cost,
-    /// Which tools and programs ran and which kinds of files changed. It says in which sessions
-    /// another signal could have occurred.
-    Mix,
-}
-
-impl SignalKind {
-    pub const ALL: [Self; 12] = [
-        Self::Diag,
-        Self::Tool,
-        Self::Reject,
-        Self::Correction,
-        Self::Retry,
-        Self::Reread,
-        Self::Overhead,
-        Self::Abandon,
-        Self::Fixpair,
-        Self::Instruction,
-        Self::Cost,
-        Self::Mix,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Diag => "diag",
-            Self::Tool => "tool",
-            Self::Reject => "reject",
-            Self::Correction => "correction",
-            Self::Retry => "retry",
-            Self::Reread => "reread",
-            Self::Overhead => "overhead",
-            Self::Abandon => "abandon",
-            Self::Fixpair => "fixpair",
-            Self::Instruction => "instruction",
-            Self::Cost => "cost",
-            Self::Mix => "mix",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
-impl std::fmt::Display for SignalKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
+named_enum! {
+    /// What kind of event a signal reports.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum SignalKind {
+        /// A compiler, linter or other program reported a problem.
+        Diag = "diag",
+        /// One of the agent's own tools refused a call.
+        Tool = "tool",
+        /// The user refused a call.
+        Reject = "reject",
+        /// The user contradicted the agent.
+        Correction = "correction",
+        /// A call was repeated unchanged after it had failed.
+        Retry = "retry",
+        /// A file was read again although it had not changed.
+        Reread = "reread",
+        /// A call that installed, downloaded or waited.
+        Overhead = "overhead",
+        /// The session ended before the work was finished.
+        Abandon = "abandon",
+        /// One command made another command succeed that had failed before.
+        Fixpair = "fixpair",
+        /// A path or a command from an instruction file does not exist.
+        Instruction = "instruction",
+        /// What the whole session cost.
+        Cost = "cost",
+        /// Which tools and programs ran and which kinds of files changed. It says in which sessions
+        /// another signal could have occurred.
+        Mix = "mix",
     }
 }
 
@@ -167,7 +125,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_own_name() {
-        for kind in SignalKind::ALL {
+        for &kind in SignalKind::ALL {
             assert_eq!(SignalKind::from_name(kind.name()), Some(kind));
             let json = serde_json::to_string(&kind).unwrap();
             assert_eq!(json, format!("\"{kind}\""));

@@ -33,7 +33,7 @@ fn rows() -> Vec<Row> {
 }
 
 /// Returns the names that follow `pub struct`, `pub enum` or `pub trait` at the start of a line,
-/// and those of ids, which a macro declares.
+/// and those of ids and named enums, which macros declare.
 fn public_types(folder: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -46,7 +46,8 @@ fn public_types(folder: &Path) -> BTreeSet<String> {
         for line in text.lines() {
             let declared = ["pub struct ", "pub enum ", "pub trait "]
                 .iter()
-                .find_map(|keyword| line.strip_prefix(keyword));
+                .find_map(|keyword| line.strip_prefix(keyword))
+                .or_else(|| line.strip_prefix("    pub enum "));
             let id = line.trim();
             let is_id = id.ends_with("Id") && id.chars().all(char::is_alphanumeric);
             let name = declared.or_else(|| is_id.then_some(id));

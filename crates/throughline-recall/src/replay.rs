@@ -351,7 +351,7 @@ fn summarize(counts: &[SessionCounts]) -> LayerReport {
             .map(|session| session.layers[layer as usize])
             .sum()
     };
-    let touches: usize = Layer::ALL.into_iter().map(layer).sum();
+    let touches: usize = Layer::ALL.iter().copied().map(layer).sum();
     let seen = touches - layer(Layer::Miss);
     let share = |part: usize, whole: usize| percent(part as f64 / whole.max(1) as f64);
     let mean = |value: fn(&SessionCounts) -> Option<f64>| {

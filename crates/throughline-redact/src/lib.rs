@@ -21,6 +21,8 @@
 //! replaced. A merely possible one leaves the text unchanged and tags it `sensitive`, as does
 //! [`mod@personal_data`].
 //!
+//! If a detector panics, the text is not stored: a note stands in its place ([`panic_guard`]).
+//!
 //! The crate is pure. It knows nothing of records, databases or files.
 
 #![cfg_attr(not(test), warn(unreachable_pub, let_underscore_drop))]
@@ -39,6 +41,7 @@ mod clean_text;
 mod detect;
 mod format;
 mod mark;
+mod panic_guard;
 mod personal_data;
 mod redactor;
 mod scan;
@@ -48,6 +51,7 @@ mod word_map;
 
 pub use self::checked_texts::CheckedTexts;
 pub use self::clean_text::{CleanString, CleanText};
+pub use self::panic_guard::is_detecting;
 pub use self::personal_data::{PersonalData, personal_data};
 pub use self::redactor::{Finding, Redactor};
 pub use self::scan::Confidence;

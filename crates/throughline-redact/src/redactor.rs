@@ -6,6 +6,7 @@ use std::slice::from_ref;
 use std::sync::OnceLock;
 
 use crate::mark;
+use crate::panic_guard::catch_panic;
 use crate::scan::{Confidence, SecretScanner, SourceDetection};
 use crate::session::{Secret, SessionSecrets};
 use crate::{CheckedTexts, CleanString, CleanText};
@@ -65,6 +66,23 @@ impl Redactor {
     /// Cleans a text whose bytes outside the ranges `unchecked` are known to hold no secret by
     /// themselves.
     fn clean_unchecked<'a>(
+        &self,
+        text: &'a str,
+        unchecked: &[Range<usize>],
+        session: &mut SessionSecrets,
+    ) -> CleanText<'a> {
+        catch_panic(|| self.clean_by_detectors(text, unchecked, session)).unwrap_or_else(|| {
+            CleanText {
+                text: Cow::Owned(format!(
+                    "[not kept: redaction failed, {} bytes]",
+                    text.len()
+                )),
+                sensitive: true,
+            }
+        })
+    }
+
+    fn clean_by_detectors<'a>(
         &self,
         text: &'a str,
         unchecked: &[Range<usize>],
@@ -137,7 +155,9 @@ impl Redactor {
     /// Adds the secrets of `text` to `session`. A caller that cleans a batch runs this over all of
     /// it first, so that a value recognised in the last record is replaced in the first one too.
     pub fn collect_secrets(&self, text: &str, session: &mut SessionSecrets) {
-        self.detect(text, from_ref(&(0..text.len())), session);
+        let detect = || self.detect(text, from_ref(&(0..text.len())), session);
+        // A text that a detector fails on is not kept, so its secrets are not needed.
+        catch_panic(detect);
     }
 
     /// Adds a value that the caller knows to be secret to those of a session.

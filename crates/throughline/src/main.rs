@@ -40,6 +40,7 @@ use crate::cli::Cli;
 use crate::environment::Environment;
 
 fn main() -> ExitCode {
+    abort_on_panic();
     let mut arguments = environment::arguments();
     // An agent waits for its hook, so a hook skips the argument parser and everything else that
     // takes time.
@@ -66,6 +67,20 @@ fn main() -> ExitCode {
         Ok(outcome) => outcome.into(),
         Err(error) => output::report_error(&error).into(),
     }
+}
+
+/// Ends the process on a panic, because other threads could wait for the one that panicked. A panic
+/// of a detector of secrets is caught, and the text that it failed on is left out.
+fn abort_on_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        let position = output::panic_position(panic);
+        if redact::is_detecting() {
+            say!("warning: a text was left out because redaction failed at {position}");
+        } else {
+            say!("error: internal error at {position}; please report it");
+            std::process::abort();
+        }
+    }));
 }
 
 fn run(cli: &Cli) -> anyhow::Result<output::Exit> {

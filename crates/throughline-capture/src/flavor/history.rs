@@ -8,8 +8,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use memory::{
-    Block, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title,
-    TitleRank,
+    Block, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title, TitleRank,
 };
 
 use crate::{InputLine, LogReader, ParseOutput, ResumePoint, Source, lines};
@@ -60,27 +59,24 @@ impl<P: HistoryFormat> HistoryReader<P> {
 
     fn emit_prompt(&self, line: InputLine<'_>, prompt: HistoryPrompt, out: &mut ParseOutput) {
         let session = SessionId::of(self.flavor, &prompt.session);
-        let title = Title {
-            text: RECOVERED_TITLE.to_owned(),
-            rank: TitleRank::FirstPrompt,
-        };
-        out.push(LogEntry::Session(SessionPatch {
+        let title = Title::new(RECOVERED_TITLE, TitleRank::FirstPrompt);
+        out.push(SessionPatch {
             title: Some(title),
             cwd: prompt.cwd.clone(),
             started: Some(prompt.at),
             ended: Some(prompt.at),
             ..SessionPatch::new(session.clone(), self.flavor)
-        }));
+        });
         let hash = blake3::hash(prompt.text.as_bytes()).to_hex();
         let millis = prompt.at.as_millisecond();
         let id = format!("{}{millis}/{}", MessageId::HISTORY_PREFIX, &hash[..12]);
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             at: Some(prompt.at),
             blocks: vec![Block::Text(prompt.text)],
             cwd: prompt.cwd,
             line: line.number,
             ..Message::new(MessageId::new(id), session, Role::User, Origin::Human)
-        }));
+        });
     }
 }
 

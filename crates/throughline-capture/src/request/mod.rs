@@ -29,24 +29,15 @@ const OPEN_CALL_TEXT: &str = "[no result: the conversation was compacted while t
 /// reliably.
 const CONTINUE_TEXT: &str = "Continue with the last request if it is not done yet.";
 
-/// The format of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RequestFormat {
-    /// Anthropic's Messages API.
-    Anthropic,
-    /// OpenAI's Chat Completions API and everything compatible with it.
-    Openai,
-}
-
-impl RequestFormat {
-    /// Finds a format by its name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "anthropic" => Some(Self::Anthropic),
-            "openai" => Some(Self::Openai),
-            _ => None,
-        }
+memory::named_enum! {
+    /// The format of a request.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum RequestFormat {
+        /// Anthropic's Messages API.
+        Anthropic = "anthropic",
+        /// OpenAI's Chat Completions API and everything compatible with it.
+        Openai = "openai",
     }
 }
 

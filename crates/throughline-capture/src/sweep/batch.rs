@@ -270,10 +270,7 @@ fn offer_title(patches: &mut BTreeMap<SessionId, SessionPatch>, message: &Messag
     let line = text.and_then(|text| prompt_title(text));
     // A shell command says little about the subject of the session.
     if let Some(line) = line.filter(|line| !line.starts_with('!') && !is_uninformative(line)) {
-        patch.title = Some(Title {
-            text: line,
-            rank: TitleRank::LaterPrompt,
-        });
+        patch.title = Some(Title::new(line, TitleRank::LaterPrompt));
     }
 }
 

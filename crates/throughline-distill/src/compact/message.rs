@@ -81,9 +81,10 @@ pub(super) fn restored_message(
 
 /// Returns what the agent's hooks said at this compaction, or `None` if they said nothing.
 pub(super) fn hook_message(task: &CompactionTask<'_>) -> Option<Message> {
-    let said = task.hook_results.iter().map(|text| text.trim());
-    let said: Vec<_> = said.filter(|text| !text.is_empty()).collect();
-    (!said.is_empty()).then(|| compaction_message(task, "hooks", Block::Text(said.join("\n\n"))))
+    let results = task.hook_results.iter().map(|text| text.trim());
+    let results: Vec<_> = results.filter(|text| !text.is_empty()).collect();
+    (!results.is_empty())
+        .then(|| compaction_message(task, "hooks", Block::Text(results.join("\n\n"))))
 }
 
 /// Lists the tools that the model found with a search for tools, including those in older

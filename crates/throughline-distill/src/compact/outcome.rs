@@ -60,22 +60,15 @@ pub enum SummarySource {
     Full,
 }
 
-/// The trigger of the compaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Trigger {
-    /// Only if the conversation has reached the configured size.
-    Auto,
-    #[default]
-    Manual,
-}
-
-impl Trigger {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Manual => "manual",
-        }
+memory::named_enum! {
+    /// The trigger of the compaction.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Trigger {
+        /// Only if the conversation has reached the configured size.
+        Auto = "auto",
+        #[default]
+        Manual = "manual",
     }
 }
 

@@ -79,30 +79,19 @@ pub enum DecisionOrigin {
     Gate,
 }
 
-/// Where a pattern stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PatternState {
-    /// No decision has been made about it.
-    Open,
-    Approved,
-    /// In the catalog, but not for the agents' files.
-    Provisional,
-    Rejected,
-    Discussed,
-    Withdrawn,
-}
-
-impl PatternState {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Approved => "approved",
-            Self::Provisional => "provisional",
-            Self::Rejected => "rejected",
-            Self::Discussed => "discussed",
-            Self::Withdrawn => "withdrawn",
-        }
+memory::named_enum! {
+    /// Where a pattern stands.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum PatternState {
+        /// No decision has been made about it.
+        Open = "open",
+        Approved = "approved",
+        /// In the catalog, but not for the agents' files.
+        Provisional = "provisional",
+        Rejected = "rejected",
+        Discussed = "discussed",
+        Withdrawn = "withdrawn",
     }
 }
 

@@ -33,26 +33,17 @@ use crate::detect::PatternCandidate;
 /// A decision is asked for again when the number of sessions has grown by this factor.
 const GROWTH_TO_ASK_AGAIN: f64 = 1.5;
 
-/// What the user decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ReviewDecision {
-    Approve,
-    Reject,
-    /// The decision is postponed.
-    Discuss,
-    /// A pattern of the catalog is to leave the agents' files.
-    Withdraw,
-}
-
-impl ReviewDecision {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Approve => "approve",
-            Self::Reject => "reject",
-            Self::Discuss => "discuss",
-            Self::Withdraw => "withdraw",
-        }
+memory::named_enum! {
+    /// What the user decided.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ReviewDecision {
+        Approve = "approve",
+        Reject = "reject",
+        /// The decision is postponed.
+        Discuss = "discuss",
+        /// A pattern of the catalog is to leave the agents' files.
+        Withdraw = "withdraw",
     }
 }
 

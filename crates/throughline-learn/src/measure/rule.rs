@@ -72,26 +72,16 @@ impl RateSample {
     }
 }
 
-/// What the comparison says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EffectState {
-    TooEarly,
-    Helps,
-    NoEffect,
-    Harms,
-    Open,
-}
-
-impl EffectState {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TooEarly => "too early",
-            Self::Helps => "helps",
-            Self::NoEffect => "no effect",
-            Self::Harms => "harms",
-            Self::Open => "open",
-        }
+memory::named_enum! {
+    /// What the comparison says.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum EffectState {
+        TooEarly = "too early",
+        Helps = "helps",
+        NoEffect = "no effect",
+        Harms = "harms",
+        Open = "open",
     }
 }
 

@@ -22,45 +22,25 @@ const SAME_OVERLAP: f64 = 0.9;
 /// How many patterns the entry of a capsule names.
 const PATTERNS_MAX: usize = 5;
 
-/// What a capsule is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CapsuleKind {
-    /// A problem or success that recurs across sessions.
-    Pattern,
-    /// A skill that agents used.
-    Skill,
-    /// An instruction file, or the versions, models and tools of an agent.
-    Configuration,
-    /// What the user wants.
-    Preference,
-    /// What the sessions of the workspace worked on.
-    History,
+named_enum! {
+    /// What a capsule is about.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum CapsuleKind {
+        /// A problem or success that recurs across sessions.
+        Pattern = "pattern",
+        /// A skill that agents used.
+        Skill = "skill",
+        /// An instruction file, or the versions, models and tools of an agent.
+        Configuration = "configuration",
+        /// What the user wants.
+        Preference = "preference",
+        /// What the sessions of the workspace worked on.
+        History = "history",
+    }
 }
 
 impl CapsuleKind {
-    pub const ALL: [Self; 5] = [
-        Self::Pattern,
-        Self::Skill,
-        Self::Configuration,
-        Self::Preference,
-        Self::History,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pattern => "pattern",
-            Self::Skill => "skill",
-            Self::Configuration => "configuration",
-            Self::Preference => "preference",
-            Self::History => "history",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
     const fn tokens_max(self) -> Tokens {
         match self {
             Self::History => HISTORY_TOKENS_MAX,

@@ -39,25 +39,17 @@ pub struct Checkpoint {
     pub failures: u64,
 }
 
-/// Why a checkpoint was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CheckpointCause {
-    /// Enough interactions had passed.
-    #[default]
-    Interval,
-    /// The conversation was compacted.
-    Compaction,
-    /// The records end here.
-    End,
-}
-
-impl CheckpointCause {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Interval => "interval",
-            Self::Compaction => "compaction",
-            Self::End => "end",
-        }
+named_enum! {
+    /// Why a checkpoint was made.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum CheckpointCause {
+        /// Enough interactions had passed.
+        #[default]
+        Interval = "interval",
+        /// The conversation was compacted.
+        Compaction = "compaction",
+        /// The records end here.
+        End = "end",
     }
 }

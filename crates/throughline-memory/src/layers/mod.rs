@@ -34,56 +34,34 @@ pub use self::session::{LayerRecord, SessionChange, SessionMemory};
 pub use self::touches::{SessionTouches, TouchedFile};
 pub use self::working::WorkingMemory;
 
-/// Where a lookup found its card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Layer {
-    /// Working memory, L1.
-    Working,
-    /// The context cache, L1.5.
-    Cache,
-    /// The store, L2.
-    Store,
-    Miss,
-}
-
-impl Layer {
-    pub const ALL: [Self; 4] = [Self::Working, Self::Cache, Self::Store, Self::Miss];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Working => "working",
-            Self::Cache => "cache",
-            Self::Store => "store",
-            Self::Miss => "miss",
-        }
+named_enum! {
+    /// Where a lookup found its card.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Layer {
+        /// Working memory, L1.
+        Working = "working",
+        /// The context cache, L1.5.
+        Cache = "cache",
+        /// The store, L2.
+        Store = "store",
+        Miss = "miss",
     }
 }
 
-/// Why a card was looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LookupSource {
-    /// A tool call used a file or a command.
-    Touch,
-    /// An item was considered for a prompt.
-    Prompt,
-    /// A client asked for it.
-    Pull,
-    /// A session started, was resumed or was compacted.
-    Restore,
-}
-
-impl LookupSource {
-    pub const ALL: [Self; 4] = [Self::Touch, Self::Prompt, Self::Pull, Self::Restore];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Touch => "touch",
-            Self::Prompt => "prompt",
-            Self::Pull => "pull",
-            Self::Restore => "restore",
-        }
+named_enum! {
+    /// Why a card was looked up.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum LookupSource {
+        /// A tool call used a file or a command.
+        Touch = "touch",
+        /// An item was considered for a prompt.
+        Prompt = "prompt",
+        /// A client asked for it.
+        Pull = "pull",
+        /// A session started, was resumed or was compacted.
+        Restore = "restore",
     }
 }
 

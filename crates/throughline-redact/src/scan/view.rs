@@ -272,7 +272,9 @@ fn control_sequence_len(rest: &[u8]) -> Option<usize> {
             (!is_long_end || rest.get(3 + end) == Some(&b'\\'))
                 .then_some(end + 3 + usize::from(is_long_end))
         }
-        b'(' | b')' => rest.get(2).map(|_| 3),
+        // The name of a character set. In garbage any character may stand here, also the quotation
+        // mark that ends a string.
+        b'(' | b')' => rest.get(2).filter(|b| b.is_ascii_alphanumeric()).map(|_| 3),
         _ => None,
     }
 }
@@ -336,5 +338,12 @@ mod tests {
     fn colours_vanish() {
         check("\u{1b}[32mKEY=1\u{1b}[0m", "KEY=1", "KEY=1");
         check(r#""\u001b[1;32mKEY=1\u001b[0m""#, "KEY=1", "KEY=1");
+        check("\u{1b}(BKEY=1", "KEY=1", "KEY=1");
+        // A character of several bytes ends no sequence.
+        check(
+            "\u{1b}(\u{fffd}\u{1b}[0mKEY=1",
+            "(\u{fffd}KEY",
+            "(\u{fffd}\u{1b}[0mKEY",
+        );
     }
 }

@@ -150,19 +150,19 @@ pub fn load_or_create_token(home: &Path) -> Result<String, DaemonError> {
 /// Creates a new token; the old one becomes invalid.
 pub fn rotate_token(home: &Path) -> Result<String, DaemonError> {
     let path = home.join(TOKEN_FILE);
-    let aside = home.join(format!("{TOKEN_FILE}.new"));
+    let temp_path = home.join(format!("{TOKEN_FILE}.new"));
     let write = |error| DaemonError::Write {
         path: path.clone(),
         error,
     };
     let token = random_hex::<32>().map_err(write)?;
-    match fs::remove_file(&aside) {
+    match fs::remove_file(&temp_path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write(error)),
         _ => {}
     }
-    let mut file = open_private(&aside, OpenOptions::new().create_new(true)).map_err(write)?;
+    let mut file = open_private(&temp_path, OpenOptions::new().create_new(true)).map_err(write)?;
     writeln!(file, "{token}").map_err(write)?;
-    fs::rename(&aside, &path).map_err(write)?;
+    fs::rename(&temp_path, &path).map_err(write)?;
     Ok(token)
 }
 

@@ -344,8 +344,8 @@ fn is_for_page(path: &str) -> bool {
 /// Says whether a browser opens a page, as opposed to a script that fetches something or a page
 /// that embeds it.
 fn is_navigation(headers: &HeaderMap) -> bool {
-    let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
-    said("sec-fetch-mode") == Some(b"navigate") && said("sec-fetch-dest") == Some(b"document")
+    let header = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    header("sec-fetch-mode") == Some(b"navigate") && header("sec-fetch-dest") == Some(b"document")
 }
 
 fn authorize(
@@ -404,11 +404,11 @@ fn is_allowed_host(transport: Transport, headers: &HeaderMap) -> bool {
 /// A web page may send requests only from our own origin. Programs other than browsers send no
 /// `Origin` header.
 fn is_allowed_origin(transport: Transport, headers: &HeaderMap) -> bool {
-    let said = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
-    if matches!(said("sec-fetch-site"), Some(b"cross-site" | b"same-site")) {
+    let header = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    if matches!(header("sec-fetch-site"), Some(b"cross-site" | b"same-site")) {
         return false;
     }
-    let Some(origin) = said("origin") else {
+    let Some(origin) = header("origin") else {
         return true;
     };
     match transport {

@@ -363,7 +363,7 @@ pub(super) struct OwnUsage {
     responses((status = 200, body = OwnUsage)))]
 pub(super) async fn own_usage(State(state): State<HttpState>) -> Result<Json<OwnUsage>, Problem> {
     let has_model = state.stages.model_provider.is_some();
-    let own = state.run_blocking(move |context| {
+    let usage = state.run_blocking(move |context| {
         let now = context.now().to_zoned(TimeZone::UTC);
         let midnight = now.start_of_day().map(|day| day.timestamp());
         let today = context
@@ -377,7 +377,7 @@ pub(super) async fn own_usage(State(state): State<HttpState>) -> Result<Json<Own
             has_model,
         })
     });
-    Ok(Json(own.await?))
+    Ok(Json(usage.await?))
 }
 
 fn model_call_view(call: ModelCall) -> ModelCallView {
@@ -447,7 +447,7 @@ struct AgentLogs {
     responses((status = 200, body = Keeping)))]
 pub(super) async fn retention(State(state): State<HttpState>) -> Result<Json<Keeping>, Problem> {
     let (stages, sources) = (state.stages.clone(), state.sources.clone());
-    let kept = state.run_blocking(move |context| {
+    let answer = state.run_blocking(move |context| {
         let now = context.now();
         let policy = &stages.policy;
         let planned = context.store.plan_eviction(policy, stages.idle_after, now);
@@ -489,7 +489,7 @@ pub(super) async fn retention(State(state): State<HttpState>) -> Result<Json<Kee
                 .collect(),
         })
     });
-    Ok(Json(kept.await?))
+    Ok(Json(answer.await?))
 }
 
 fn evicted_next(store: &Store, planned: &[PlannedEviction]) -> store::Result<Vec<EvictedNext>> {

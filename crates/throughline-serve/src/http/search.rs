@@ -157,13 +157,12 @@ fn parse_outcome(name: Option<&str>) -> Result<Option<Outcome>, RequestError> {
     let Some(name) = name.filter(|name| !name.is_empty()) else {
         return Ok(None);
     };
-    let outcome = Outcome::from_name(name);
-    if outcome.name() != name {
-        return Err(RequestError::invalid(
+    let outcome = Outcome::from_name(name).ok_or_else(|| {
+        RequestError::invalid(
             format!("{name:?} is not a valid outcome"),
             "`GET /sessions` shows the outcomes of sessions",
-        ));
-    }
+        )
+    })?;
     Ok(Some(outcome))
 }
 

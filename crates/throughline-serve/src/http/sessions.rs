@@ -66,14 +66,8 @@ impl SessionsParams {
             since: parse_time(self.since.as_deref())?,
             until: parse_time(self.until.as_deref())?,
             flavor: parse_name("agent", some(self.agent), Flavor::from_name)?,
-            kind: parse_name("kind", some(self.kind), |name| {
-                let kind = SessionKind::from_name(name);
-                (kind.name() == name).then_some(kind)
-            })?,
-            outcome: parse_name("outcome", some(self.outcome), |name| {
-                let outcome = Outcome::from_name(name);
-                (outcome.name() == name).then_some(outcome)
-            })?,
+            kind: parse_name("kind", some(self.kind), SessionKind::from_name)?,
+            outcome: parse_name("outcome", some(self.outcome), Outcome::from_name)?,
             branch: some(self.branch),
             title: some(self.q),
             gone: self.gone.unwrap_or(false),
@@ -217,7 +211,7 @@ pub(super) async fn snapshot(
     let read = state.run_blocking(move |context| {
         let name = params.size.filter(|name| !name.is_empty());
         let name = name.as_deref().unwrap_or(SnapshotSize::Standard.name());
-        let size = SnapshotSize::parse(name).ok_or_else(|| {
+        let size = SnapshotSize::from_name(name).ok_or_else(|| {
             RequestError::invalid(
                 format!("unknown size {name:?}"),
                 "use lightweight, standard or comprehensive",

@@ -118,11 +118,11 @@ impl RestoreJob<'_> {
             now,
         } = *self;
         let (key, place) = key.unzip();
-        let aside = swap::new_database_path(folder);
+        let new_database = swap::new_database_path(folder);
         let expected = verify::count_records(source)?;
-        files::create_private_file(&aside)?;
-        backup::copy_database(source, &aside, key.as_ref(), progress)?;
-        let mut copy = connection::connect(&aside, key.as_ref())?;
+        files::create_private_file(&new_database)?;
+        backup::copy_database(source, &new_database, key.as_ref(), progress)?;
+        let mut copy = connection::connect(&new_database, key.as_ref())?;
         schema::check_schema(&copy, from.file)?;
         let carried = backup::detach_redaction_key(&copy)?;
         migrations::migrate(&mut copy, from.file, migrations::current_format())?;

@@ -15,24 +15,16 @@ use crate::records::sessions::timestamp_from_millis;
 /// A lease of this age has expired.
 pub(crate) const STALE_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
-/// The kind of work that a lease allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeaseKind {
-    /// Writing the session's summary.
-    Extraction,
-    /// Compacting the session.
-    Compaction,
-    /// Asking a model for the session's facts.
-    Facts,
-}
-
-impl LeaseKind {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Extraction => "extraction",
-            Self::Compaction => "compaction",
-            Self::Facts => "facts",
-        }
+memory::named_enum! {
+    /// The kind of work that a lease allows.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum LeaseKind {
+        /// Writing the session's summary.
+        Extraction = "extraction",
+        /// Compacting the session.
+        Compaction = "compaction",
+        /// Asking a model for the session's facts.
+        Facts = "facts",
     }
 }
 
@@ -118,8 +110,8 @@ impl Store {
             let Some(number) = session_number(connection, session)? else {
                 return Ok(None);
             };
-            let held = lease_holder(connection, number, work)?.map(|(_, since)| since);
-            Ok(held.filter(|since| !is_stale(*since, now)))
+            let holder = lease_holder(connection, number, work)?.map(|(_, since)| since);
+            Ok(holder.filter(|since| !is_stale(*since, now)))
         })
     }
 }
@@ -127,8 +119,8 @@ impl Store {
 /// Says whether a lease still belongs to its holder. The answer only holds inside a write
 /// transaction.
 pub(crate) fn is_held(tx: &Transaction<'_>, lease: &Lease) -> Result<bool> {
-    let held = lease_holder(tx, lease.number, lease.kind)?;
-    Ok(held.is_some_and(|(holder, _)| holder == lease.holder))
+    let current = lease_holder(tx, lease.number, lease.kind)?;
+    Ok(current.is_some_and(|(holder, _)| holder == lease.holder))
 }
 
 /// The difference counts in both directions, so that a clock that was set back does not make a

@@ -66,7 +66,7 @@ impl Store {
                 sessions.push(SessionSignals {
                     session: SessionId::new(row.get::<_, String>(1)?),
                     flavor,
-                    kind: SessionKind::from_name(&row.get::<_, String>(3)?),
+                    kind: SessionKind::from_name(&row.get::<_, String>(3)?).unwrap_or_default(),
                     parent: row.get::<_, Option<String>>(4)?.map(SessionId::new),
                     workspace: row.get(5)?,
                     agent_version: row.get(6)?,

@@ -49,21 +49,14 @@ pub struct SummaryInfo {
     pub progress: SummaryProgress,
 }
 
-/// How a summary was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SummaryMethod {
-    /// By the built-in extractor, without a model.
-    Embedded,
-    Model,
-}
-
-impl SummaryMethod {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Embedded => "embedded",
-            Self::Model => "model",
-        }
+memory::named_enum! {
+    /// How a summary was written.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum SummaryMethod {
+        /// By the built-in extractor, without a model.
+        Embedded = "embedded",
+        Model = "model",
     }
 }
 
@@ -126,19 +119,12 @@ impl Store {
 
     /// Returns the summary of a session, if there is one.
     pub fn summary(&self, session: &SessionId) -> Result<Option<StoredSummary>> {
-        let Some(notes) = self
-            .summary_info(session)?
-            .filter(|notes| notes.version > 0)
-        else {
+        let Some(info) = self.summary_info(session)?.filter(|info| info.version > 0) else {
             return Ok(None);
         };
         let path = self.summary_path(session);
         match fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(StoredSummary {
-                text,
-                path,
-                info: notes,
-            })),
+            Ok(text) => Ok(Some(StoredSummary { text, path, info })),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io(path)(error)),
         }
@@ -182,7 +168,10 @@ impl Store {
                 connection.prepare_cached("SELECT kind, title FROM sessions WHERE name = ?1")?;
             let row = |row: &Row<'_>| {
                 let kind: String = row.get(0)?;
-                Ok((SessionKind::from_name(&kind), row.get(1)?))
+                Ok((
+                    SessionKind::from_name(&kind).unwrap_or_default(),
+                    row.get(1)?,
+                ))
             };
             Ok(statement.query_row([session.as_str()], row).optional()?)
         })
@@ -211,7 +200,7 @@ impl Store {
     pub fn each_record_after(
         &self,
         session: &SessionId,
-        mark: SessionPosition,
+        position: SessionPosition,
         mut each: impl FnMut(StoredRecord),
     ) -> Result<bool> {
         let sql = records::select_records(
@@ -219,17 +208,19 @@ impl Store {
              ORDER BY r.line, r.ordinal, r.row",
         );
         self.read(|connection| {
-            if mark.records > 0 && count_records_up_to(connection, session, mark)? != mark.records {
+            if position.records > 0
+                && count_records_up_to(connection, session, position)? != position.records
+            {
                 return Ok(false);
             }
             // Lines count from 1, so that no record lies before the first position.
-            let from = if mark.records == 0 {
+            let from = if position.records == 0 {
                 -1
             } else {
-                i64::try_from(mark.line).unwrap_or(i64::MAX)
+                i64::try_from(position.line).unwrap_or(i64::MAX)
             };
             let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query(params![session.as_str(), from, mark.ordinal])?;
+            let mut rows = statement.query(params![session.as_str(), from, position.ordinal])?;
             let texts = TextReader::default();
             while let Some(row) = rows.next()? {
                 each(records::read_record(connection, row, &texts)?);
@@ -239,13 +230,17 @@ impl Store {
     }
 
     /// Stores how far a session was processed.
-    pub fn save_summary_progress(&self, session: &SessionId, look: &SummaryProgress) -> Result<()> {
-        let state = look
+    pub fn save_summary_progress(
+        &self,
+        session: &SessionId,
+        progress: &SummaryProgress,
+    ) -> Result<()> {
+        let state = progress
             .state
             .as_deref()
             .map(|text| self.clean_session_text(session, text))
             .transpose()?;
-        let (session, mark) = (session.clone(), look.position);
+        let (session, position) = (session.clone(), progress.position);
         self.write(move |tx, _| {
             let Some(number) = leases::session_number(tx, &session)? else {
                 return Ok(());
@@ -260,9 +255,9 @@ impl Store {
             .execute(params![
                 number,
                 state.as_ref().map(CleanString::as_str),
-                mark.records,
-                mark.line,
-                mark.ordinal
+                position.records,
+                position.line,
+                position.ordinal
             ])?;
             Ok(())
         })
@@ -272,14 +267,14 @@ impl Store {
     pub fn write_summary(&self, lease: &Lease, new: &NewSummary) -> Result<SummaryWrite> {
         let text = self.clean_session_text(&lease.session, &new.text)?;
         let path = self.summary_path(&lease.session);
-        let aside = temp_file_path(&path, lease.holder)?;
-        files::write_private_file(&aside, text.as_str().as_bytes())?;
+        let temp_path = temp_file_path(&path, lease.holder)?;
+        files::write_private_file(&temp_path, text.as_str().as_bytes())?;
         let (lease, new) = (lease.clone(), new.clone());
         let last = new
             .last
             .as_ref()
             .map(|id| self.redactor().clean(id.as_str()).into_owned());
-        let moved = (aside.clone(), path);
+        let moved = (temp_path.clone(), path);
         let ticket = self
             .writer()
             .submit(1, CommitMode::Immediate, move |tx, _| {
@@ -290,11 +285,11 @@ impl Store {
                 replace(&moved.0, &moved.1)?;
                 Ok(SummaryWrite::Written { version })
             });
-        let kept = ticket.wait();
-        if !matches!(kept, Ok(SummaryWrite::Written { .. })) {
-            files::remove_if_exists(&aside)?;
+        let outcome = ticket.wait();
+        if !matches!(outcome, Ok(SummaryWrite::Written { .. })) {
+            files::remove_if_exists(&temp_path)?;
         }
-        kept
+        outcome
     }
 
     /// Removes the summary of a session with its file.
@@ -404,10 +399,10 @@ pub(crate) fn replace_summary_file(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
         files::create_private_dir(folder)?;
     }
-    let aside = path.with_extension("md.put");
-    files::remove_if_exists(&aside)?;
-    files::write_private_file(&aside, text.as_bytes())?;
-    replace(&aside, path)
+    let temp_path = path.with_extension("md.put");
+    files::remove_if_exists(&temp_path)?;
+    files::write_private_file(&temp_path, text.as_bytes())?;
+    replace(&temp_path, path)
 }
 
 columns! {
@@ -558,8 +553,8 @@ fn remove_stale_temp_files(path: &Path) -> Result<()> {
 }
 
 /// Renames a file into place. It is called again after a rollback, and then finds nothing to do.
-fn replace(aside: &Path, path: &Path) -> Result<()> {
-    match fs::rename(aside, path) {
+fn replace(temp_path: &Path, path: &Path) -> Result<()> {
+    match fs::rename(temp_path, path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.exists() => Ok(()),
         renamed => renamed.map_err(Error::io(path)),
     }

@@ -46,7 +46,7 @@ pub struct ConversionReport {
 /// Encrypts a plain store.
 pub fn encrypt(
     folder: &Path,
-    place: &KeyLocation,
+    location: &KeyLocation,
     keychain: &dyn Keychain,
     on_step: OnStep<'_>,
 ) -> Result<Conversion> {
@@ -58,9 +58,9 @@ pub fn encrypt(
         StoreFileKind::Plain | StoreFileKind::Foreign => {}
     }
     open_check(folder, None)?;
-    let key = key_locations::create_key(folder, place, keychain)?;
+    let key = key_locations::create_key(folder, location, keychain)?;
     on_step(SwapStep::KeyStored)?;
-    let new_key = Some((key.id(), place.clone()));
+    let new_key = Some((key.id(), location.clone()));
     let records = convert(folder, None, Some(&key), OldFile::Overwrite, on_step)?;
     done(folder, records, None, new_key)
 }
@@ -71,17 +71,17 @@ pub fn decrypt(folder: &Path, keychain: &dyn Keychain, on_step: OnStep<'_>) -> R
         return Ok(conversion);
     }
     let (form, _alone) = begin(folder)?;
-    let Some((key, place)) = find_store_key(folder, keychain)? else {
+    let Some((key, location)) = find_store_key(folder, keychain)? else {
         return Ok(undone(form));
     };
     let records = convert(folder, Some(&key), None, OldFile::Drop, on_step)?;
-    done(folder, records, Some((key.id(), place)), None)
+    done(folder, records, Some((key.id(), location)), None)
 }
 
 /// Encrypts an encrypted store with another key.
 pub fn rekey(
     folder: &Path,
-    place: &KeyLocation,
+    location: &KeyLocation,
     keychain: &dyn Keychain,
     on_step: OnStep<'_>,
 ) -> Result<Conversion> {
@@ -93,10 +93,10 @@ pub fn rekey(
         return Ok(undone(form));
     };
     open_check(folder, Some(&old))?;
-    let new = key_locations::create_key(folder, place, keychain)?;
+    let new = key_locations::create_key(folder, location, keychain)?;
     if new.id() == old.id() {
         let why = "it holds the key that the store has already; name a new file";
-        return Err(match place {
+        return Err(match location {
             KeyLocation::File(path) => EncryptionError::KeyFile {
                 path: path.clone(),
                 why: why.to_owned(),
@@ -106,7 +106,7 @@ pub fn rekey(
         .into());
     }
     on_step(SwapStep::KeyStored)?;
-    let new_key = Some((new.id(), place.clone()));
+    let new_key = Some((new.id(), location.clone()));
     let records = convert(folder, Some(&old), Some(&new), OldFile::Overwrite, on_step)?;
     done(folder, records, Some((old.id(), old_place)), new_key)
 }
@@ -193,16 +193,16 @@ fn exchange(
     on_step: OnStep<'_>,
 ) -> Result<u64> {
     let path = Store::database_path(folder);
-    let aside = swap::new_database_path(folder);
+    let new_database = swap::new_database_path(folder);
     let connection = undisturbed(&path, folder, from)?;
-    files::create_private_file(&aside)?;
-    export(&connection, &aside, to)?;
+    files::create_private_file(&new_database)?;
+    export(&connection, &new_database, to)?;
     on_step(SwapStep::Written)?;
-    let copy = connection::connect(&aside, to)?;
-    let records = verify::check_integrity(&copy, &aside)?;
+    let copy = connection::connect(&new_database, to)?;
+    let records = verify::check_integrity(&copy, &new_database)?;
     if verify::hash_tables(&copy)? != verify::hash_tables(&connection)? {
         return Err(Error::InvalidFile {
-            path: aside,
+            path: new_database,
             why: "the copy differs from the store".to_owned(),
         });
     }
@@ -237,16 +237,16 @@ fn undisturbed(path: &Path, folder: &Path, key: Option<&EncryptionKey>) -> Resul
 }
 
 #[cfg(feature = "encryption")]
-fn export(connection: &Connection, aside: &Path, to: Option<&EncryptionKey>) -> Result<()> {
+fn export(connection: &Connection, new_database: &Path, to: Option<&EncryptionKey>) -> Result<()> {
     let raw = to.map(EncryptionKey::sqlcipher_key);
     let raw = raw.as_ref().map_or("", |raw| raw.as_str());
     let unwritten = |error: &rusqlite::Error| Error::InvalidFile {
-        path: aside.to_owned(),
+        path: new_database.to_owned(),
         why: format!("it cannot be written: {error}"),
     };
-    let name = aside
+    let name = new_database
         .to_str()
-        .ok_or_else(|| Error::io(aside)(std::io::Error::other("the path is not Unicode")))?;
+        .ok_or_else(|| Error::io(new_database)(std::io::Error::other("the path is not Unicode")))?;
     // Bound, so that neither shows in an error.
     connection
         .execute("ATTACH DATABASE ?1 AS aside KEY ?2", [name, raw])
@@ -262,9 +262,9 @@ fn export(connection: &Connection, aside: &Path, to: Option<&EncryptionKey>) -> 
 }
 
 #[cfg(not(feature = "encryption"))]
-fn export(_: &Connection, aside: &Path, _: Option<&EncryptionKey>) -> Result<()> {
+fn export(_: &Connection, new_database: &Path, _: Option<&EncryptionKey>) -> Result<()> {
     Err(EncryptionError::NotBuilt {
-        path: aside.to_owned(),
+        path: new_database.to_owned(),
     }
     .into())
 }

@@ -97,10 +97,10 @@ pub(crate) fn check_key_id(
 /// already is used.
 pub(super) fn create_key(
     folder: &Path,
-    place: &KeyLocation,
+    location: &KeyLocation,
     keychain: &dyn Keychain,
 ) -> Result<EncryptionKey> {
-    let key = match place {
+    let key = match location {
         KeyLocation::Keychain => put(EncryptionKey::random()?, keychain)?,
         KeyLocation::File(path) if path.exists() => EncryptionKey::from_file(path)?,
         KeyLocation::File(path) => {
@@ -110,7 +110,7 @@ pub(super) fn create_key(
             key
         }
     };
-    remember(folder, key.id(), place)?;
+    remember(folder, key.id(), location)?;
     Ok(key)
 }
 
@@ -125,8 +125,8 @@ fn put(key: EncryptionKey, keychain: &dyn Keychain) -> Result<EncryptionKey> {
 }
 
 /// Notes where a key lies.
-pub(crate) fn remember(folder: &Path, id: KeyId, place: &KeyLocation) -> Result<()> {
-    let place = match place {
+pub(crate) fn remember(folder: &Path, id: KeyId, location: &KeyLocation) -> Result<()> {
+    let location = match location {
         KeyLocation::Keychain => KeyLocation::Keychain,
         KeyLocation::File(path) => {
             require_outside_folder(folder, path)?;
@@ -134,7 +134,7 @@ pub(crate) fn remember(folder: &Path, id: KeyId, place: &KeyLocation) -> Result<
         }
     };
     let mut list = read(folder)?;
-    list.keys.insert(id.to_string(), place);
+    list.keys.insert(id.to_string(), location);
     let text = serde_json::to_string_pretty(&list).unwrap_or_default();
     files::replace_private_file(&folder.join(KEY_LIST_FILE), text.as_bytes())
 }

@@ -23,29 +23,21 @@ const HISTORY_RETENTION: SignedDuration = SignedDuration::from_hours(24 * 365);
 /// The entry in the table of tasks which says that `delete_after` has postponed some sessions.
 pub(crate) const AGE_HELD_BACK_TASK: &str = "age_held_back";
 
-/// A periodic task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MaintenanceTask {
-    /// Pack the sessions without activity for a month.
-    Archive,
-    /// Merge facts that say the same.
-    Consolidate,
-    /// Delete rows that nothing refers to.
-    CleanUp,
+memory::named_enum! {
+    /// A periodic task.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum MaintenanceTask {
+        /// Pack the sessions without activity for a month.
+        Archive = "archive",
+        /// Merge facts that say the same.
+        Consolidate = "consolidate",
+        /// Delete rows that nothing refers to.
+        CleanUp = "clean_up",
+    }
 }
 
 impl MaintenanceTask {
-    pub const ALL: &[Self] = &[Self::Archive, Self::Consolidate, Self::CleanUp];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Archive => "archive",
-            Self::Consolidate => "consolidate",
-            Self::CleanUp => "clean_up",
-        }
-    }
-
     pub const fn interval(self) -> SignedDuration {
         SignedDuration::from_hours(match self {
             Self::Archive => 24 * 7,
@@ -77,35 +69,35 @@ impl Store {
         stop: &AtomicBool,
         progress: &dyn Fn(&PackReport),
     ) -> Result<MaintenanceReport> {
-        let mut house = MaintenanceReport::default();
-        for chore in self.due_tasks(now)? {
-            match chore {
+        let mut report = MaintenanceReport::default();
+        for task in self.due_tasks(now)? {
+            match task {
                 MaintenanceTask::Archive => {
                     let aged = raw_max_age.map(|age| now - age);
-                    house.packed =
+                    report.packed =
                         self.pack_old_sessions(now - PACKED_AFTER, aged, stop, progress)?;
                 }
-                MaintenanceTask::Consolidate => house.merged_facts = self.consolidate_facts()?,
-                MaintenanceTask::CleanUp => house.cleared = self.delete_unreferenced(now)?,
+                MaintenanceTask::Consolidate => report.merged_facts = self.consolidate_facts()?,
+                MaintenanceTask::CleanUp => report.cleared = self.delete_unreferenced(now)?,
             }
             if stop.load(Ordering::Relaxed) {
                 break;
             }
             let note =
-                move |tx: &Transaction<'_>, _: &mut WriterState| mark_done(tx, chore.name(), now);
+                move |tx: &Transaction<'_>, _: &mut WriterState| mark_done(tx, task.name(), now);
             self.write(note)?;
-            house.done.push(chore);
+            report.done.push(task);
         }
-        Ok(house)
+        Ok(report)
     }
 
     /// Returns the tasks that are due.
     pub fn due_tasks(&self, now: Timestamp) -> Result<Vec<MaintenanceTask>> {
         self.read(|connection| {
             let mut due = Vec::new();
-            for chore in MaintenanceTask::ALL {
-                if is_due(last_run(connection, *chore)?, chore.interval(), now) {
-                    due.push(*chore);
+            for task in MaintenanceTask::ALL {
+                if is_due(last_run(connection, *task)?, task.interval(), now) {
+                    due.push(*task);
                 }
             }
             Ok(due)
@@ -133,10 +125,10 @@ fn is_due(last: Option<i64>, every: SignedDuration, now: Timestamp) -> bool {
     })
 }
 
-fn last_run(connection: &Connection, chore: MaintenanceTask) -> Result<Option<i64>> {
+fn last_run(connection: &Connection, task: MaintenanceTask) -> Result<Option<i64>> {
     Ok(connection
         .prepare_cached("SELECT at FROM chores WHERE name = ?1")?
-        .query_row([chore.name()], |row| row.get(0))
+        .query_row([task.name()], |row| row.get(0))
         .optional()?)
 }
 
@@ -173,8 +165,8 @@ fn merge_equal_facts(tx: &Transaction<'_>) -> Result<usize> {
          WHERE superseded IS NULL AND NOT pinned ORDER BY made, id",
     )?;
     let rows = statement.query_map([], |row| {
-        let said = normalize_fact_text(&row.get::<_, String>(4)?);
-        let key = (row.get(1)?, row.get(2)?, row.get(3)?, said);
+        let text = normalize_fact_text(&row.get::<_, String>(4)?);
+        let key = (row.get(1)?, row.get(2)?, row.get(3)?, text);
         Ok((row.get(0)?, key))
     })?;
     let facts: Vec<(Vec<u8>, FactKey)> = rows.collect::<Result<_, _>>()?;

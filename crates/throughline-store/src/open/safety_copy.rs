@@ -30,24 +30,27 @@ pub(crate) fn write_safety_copy(connection: &Connection, store: &Path, format: i
     if found != format {
         return Ok(());
     }
-    let aside = folder.join(format!("format-{format}.part"));
-    let written = vacuum_into(connection, &aside);
+    let temp_path = folder.join(format!("format-{format}.part"));
+    let written = vacuum_into(connection, &temp_path);
     match written {
         Ok(()) => {}
         Err(error) if error.is_disk_full() => {
-            files::remove_if_exists(&aside)?;
+            files::remove_if_exists(&temp_path)?;
             tracing::warn!("no disk space for a safety copy; migrating the store without one");
             return Ok(());
         }
         Err(error) => {
-            files::remove_if_exists(&aside)?;
+            files::remove_if_exists(&temp_path)?;
             return Err(error);
         }
     }
-    for earlier in copy_files(&folder)?.iter().filter(|path| **path != aside) {
+    for earlier in copy_files(&folder)?
+        .iter()
+        .filter(|path| **path != temp_path)
+    {
         files::remove_if_exists(earlier)?;
     }
-    fs::rename(&aside, &path).map_err(Error::io(&path))
+    fs::rename(&temp_path, &path).map_err(Error::io(&path))
 }
 
 /// Waits until no other process is copying. Where locks are not supported, it does not wait.

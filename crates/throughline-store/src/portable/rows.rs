@@ -37,7 +37,7 @@ pub(super) fn session_line(row: &Row<'_>) -> rusqlite::Result<(i64, SessionLine)
     let line = SessionLine {
         id: row.get(column::name)?,
         flavor: row.get(column::flavor)?,
-        kind: SessionKind::from_name(&kind),
+        kind: SessionKind::from_name(&kind).unwrap_or_default(),
         title: row.get(column::title)?,
         title_rank: row.get(column::title_rank)?,
         workspace: row.get(column::workspace)?,

@@ -118,13 +118,13 @@ pub(super) fn clean_log(sanitizer: &mut Sanitizer<'_>, line: &LogLine) -> Option
 
 pub(super) fn write_import(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     redactor: &Redactor,
     batch: &ImportBatch,
 ) -> Result<ImportCounts> {
     for (key, roots) in &batch.workspaces {
         for root in roots {
-            workspaces::find_or_insert_workspace(tx, names, key, root)?;
+            workspaces::find_or_insert_workspace(tx, writer, key, root)?;
         }
     }
     let mut gate = TombstoneFilter::new(tx, redactor)?;
@@ -138,56 +138,56 @@ pub(super) fn write_import(
             Some(text) if gate.is_title_forgotten(tx, name, text.as_str())? => None,
             title => title,
         };
-        sessions::upsert(tx, names, session, title)?;
+        sessions::upsert(tx, writer, session, title)?;
     }
     for (flavor, session, path) in &batch.sources {
         if gate.session(tx, session.as_str(), None)? {
             continue;
         }
-        let session = sessions::find_or_insert_session(tx, names, session, *flavor)?;
+        let session = sessions::find_or_insert_session(tx, writer, session, *flavor)?;
         let source = match sources::find_swept_source(tx, *flavor, path)? {
             Some(source) => source,
             None => sources::find_or_insert_imported(tx, *flavor, path)?,
         };
         if sources::link_session(tx, source, session.id)? {
-            names.stored_text.forget(session.id);
+            writer.stored_text.forget(session.id);
         }
     }
     let mut counts = ImportCounts::default();
-    write_records(tx, names, redactor, &mut gate, batch, &mut counts)?;
+    write_records(tx, writer, redactor, &mut gate, batch, &mut counts)?;
     // When the store has tombstones, a log may hold forgotten text. The records are imported, the
     // logs are not.
     for log in batch.logs.iter().filter(|_| gate.is_open()) {
         counts.log_pieces += usize::from(write_log(tx, log)?);
         // Which sessions the log belongs to is not known yet.
-        names.stored_text = TextFilters::default();
+        writer.stored_text = TextFilters::default();
     }
-    let told: Vec<i64> = sessions_told_of(tx, batch)?;
-    for session in &told {
-        digest_rows::unindex(tx, names, *session)?;
+    let changed: Vec<i64> = sessions_with_digest(tx, batch)?;
+    for session in &changed {
+        digest_rows::unindex(tx, writer, *session)?;
     }
     for line in &batch.evictions {
-        write_eviction(tx, names, line)?;
+        write_eviction(tx, writer, line)?;
     }
     // The records of a session are written before its digest, so that the digest is up to date.
-    for told in &batch.digests {
-        let base = told.base.as_ref();
-        digests::import(tx, &told.session, &told.digest, base, told.made)?;
-        signals::import(tx, &told.session, &told.signals, &told.base_signals)?;
+    for line in &batch.digests {
+        let base = line.base.as_ref();
+        digests::import(tx, &line.session, &line.digest, base, line.made)?;
+        signals::import(tx, &line.session, &line.signals, &line.base_signals)?;
     }
-    for session in told {
-        digest_rows::index(tx, names, session)?;
+    for session in changed {
+        digest_rows::index(tx, writer, session)?;
     }
     for fact in &batch.facts {
-        counts.facts += usize::from(write_fact(tx, names, fact)?);
+        counts.facts += usize::from(write_fact(tx, writer, fact)?);
     }
     write_own(tx, &mut gate, batch)?;
     Ok(counts)
 }
 
 /// Returns the sessions whose digest or eviction a batch brings.
-fn sessions_told_of(tx: &Transaction<'_>, batch: &ImportBatch) -> Result<Vec<i64>> {
-    let digests = batch.digests.iter().map(|told| &told.session);
+fn sessions_with_digest(tx: &Transaction<'_>, batch: &ImportBatch) -> Result<Vec<i64>> {
+    let digests = batch.digests.iter().map(|line| &line.session);
     let evictions = batch.evictions.iter().map(|line| &line.session);
     let all: BTreeSet<&String> = digests.chain(evictions).collect();
     let mut sessions = Vec::new();
@@ -235,7 +235,7 @@ fn write_own(
 
 fn write_records(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     redactor: &Redactor,
     gate: &mut TombstoneFilter<'_>,
     batch: &ImportBatch,
@@ -244,9 +244,9 @@ fn write_records(
     let cleaned = &batch.cleaned;
     for found in &cleaned.secrets {
         if !gate.session(tx, found.session.as_str(), None)?
-            && let Some(session) = known(tx, names, &found.session)?
+            && let Some(session) = known(tx, writer, &found.session)?
         {
-            secrets::record_secrets(tx, names, redactor, session, found)?;
+            secrets::record_secrets(tx, writer, redactor, session, found)?;
         }
     }
     let mut blocks = records::BatchBlocks::new(&cleaned.blocks);
@@ -262,13 +262,13 @@ fn write_records(
             unwritten.push(record);
             continue;
         }
-        let session = sessions::find_or_insert_session(tx, names, &record.session, flavor)?;
+        let session = sessions::find_or_insert_session(tx, writer, &record.session, flavor)?;
         let target = records::RecordSource {
             session,
             source: source_of(tx, session, flavor)?,
             line_shift: 0,
         };
-        records::insert(tx, names, target, record, &mut blocks)?;
+        records::insert(tx, writer, target, record, &mut blocks)?;
         if batch.detached.contains(&record.id) {
             records::mark_detached(tx, record.id)?;
         }
@@ -277,12 +277,12 @@ fn write_records(
     }
     // A text that no row refers to would survive forgetting.
     blocks.blank_unwritten(tx, &unwritten)?;
-    for session in names.evicted.write_returned(tx)? {
-        digest_rows::remove(tx, names, session)?;
+    for session in writer.evicted.write_returned(tx)? {
+        digest_rows::remove(tx, writer, session)?;
     }
     for entry in &cleaned.usage {
         if !gate.session(tx, entry.session.as_str(), None)?
-            && let Some(session) = known(tx, names, &entry.session)?
+            && let Some(session) = known(tx, writer, &entry.session)?
         {
             usage::upsert(tx, session, entry)?;
         }
@@ -296,12 +296,12 @@ fn write_records(
 /// Returns the row id of a session that was written before.
 fn known(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     name: &CleanString,
 ) -> Result<Option<SessionRef>> {
     let flavor = name.as_str().split(':').next().and_then(Flavor::from_name);
     match flavor {
-        Some(flavor) => sessions::find_or_insert_session(tx, names, name, flavor).map(Some),
+        Some(flavor) => sessions::find_or_insert_session(tx, writer, name, flavor).map(Some),
         None => match leases::session_number(tx, &SessionId::new(name.as_str()))? {
             Some(number) => sessions::session_ref(tx, number),
             None => Ok(None),
@@ -332,7 +332,7 @@ fn write_log(tx: &Transaction<'_>, log: &ImportedLogPiece) -> Result<bool> {
 
 fn write_eviction(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     line: &EvictionLine,
 ) -> Result<()> {
     let written = tx
@@ -360,7 +360,7 @@ fn write_eviction(
         .optional()?;
     match written {
         Some(session) => {
-            names.evicted.forget(session);
+            writer.evicted.forget(session);
             records::recount_session(tx, session)
         }
         None => Ok(()),
@@ -368,12 +368,12 @@ fn write_eviction(
 }
 
 /// Writes a fact, or merges it into the existing one.
-fn write_fact(tx: &Transaction<'_>, names: &mut WriterState, fact: &ImportedFact) -> Result<bool> {
+fn write_fact(tx: &Transaction<'_>, writer: &mut WriterState, fact: &ImportedFact) -> Result<bool> {
     let line = &fact.line;
     let workspace = match &fact.workspace {
         Some(key) => Some(workspaces::find_or_insert_workspace(
             tx,
-            names,
+            writer,
             key,
             &CleanString::from_static(""),
         )?),

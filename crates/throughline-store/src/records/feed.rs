@@ -92,29 +92,29 @@ impl Store {
     ///
     /// Numbers of deleted rows are used again. Where the last row is before the position, the
     /// position moves back to it.
-    pub fn changes_since(&self, heard: &mut FeedPosition, limit: usize) -> Result<FeedChanges> {
+    pub fn changes_since(&self, position: &mut FeedPosition, limit: usize) -> Result<FeedChanges> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         self.read(|connection| {
             let last = latest_position(connection)?;
-            heard.record = heard.record.min(last.record);
-            heard.tombstone = heard.tombstone.min(last.tombstone);
+            position.record = position.record.min(last.record);
+            position.tombstone = position.tombstone.min(last.tombstone);
             let mut statement = connection.prepare_cached(&format!(
                 "SELECT r.row, r.id, r.kind, r.at, s.name, w.key, {SUBMITTED_ID} FROM records r
                  JOIN sessions s ON s.id = r.session
                  LEFT JOIN workspaces w ON w.id = s.workspace
                  WHERE r.row > ?1 ORDER BY r.row LIMIT ?2",
             ))?;
-            let came = statement.query_map(params![heard.record, limit], read_new_record)?;
+            let came = statement.query_map(params![position.record, limit], read_new_record)?;
             let came: Vec<_> = came.collect::<Result<_, _>>()?;
             let mut statement = connection.prepare_cached(
                 "SELECT id, records FROM tombstones WHERE id > ?1 ORDER BY id LIMIT ?2",
             )?;
-            let forgotten = statement.query_map(params![heard.tombstone, limit], |row| {
+            let forgotten = statement.query_map(params![position.tombstone, limit], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
             let forgotten: Vec<(i64, u64)> = forgotten.collect::<Result<_, _>>()?;
-            heard.record = came.last().map_or(heard.record, |last| last.row);
-            heard.tombstone = forgotten.last().map_or(heard.tombstone, |last| last.0);
+            position.record = came.last().map_or(position.record, |last| last.row);
+            position.tombstone = forgotten.last().map_or(position.tombstone, |last| last.0);
             Ok(FeedChanges {
                 new_records: came,
                 forgotten,

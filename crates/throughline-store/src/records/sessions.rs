@@ -353,7 +353,7 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
         id: SessionId::new(row.get::<_, String>(col::name)?),
         // A later version may have stored an agent that this one does not know.
         flavor: Flavor::from_name(&flavor).unwrap_or(Flavor::Claude),
-        kind: SessionKind::from_name(&kind),
+        kind: SessionKind::from_name(&kind).unwrap_or_default(),
         title: row.get(col::title)?,
         workspace: row.get(col::workspace)?,
         cwd: row.get(col::cwd)?,
@@ -385,7 +385,7 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {
                 .unwrap_or_default(),
         outcome: row
             .get::<_, Option<String>>(col::outcome)?
-            .map(|name| Outcome::from_name(&name)),
+            .map(|name| Outcome::from_name(&name).unwrap_or_default()),
         evicted: count(col::evicted)?,
         detached: count(col::detached)?,
         marks: marks::marks_from_row(row, col::name_mark)?,

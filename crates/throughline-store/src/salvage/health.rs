@@ -136,25 +136,26 @@ const CONSISTENCY_CHECKS: &[(&str, &str)] = &[
 /// Counts the records and pieces of logs whose texts are damaged.
 fn count_damaged_texts(connection: &Connection, problems: &mut Vec<String>) -> Result<u64> {
     let mut damaged = 0;
-    let mut look = |sql: &str, is_sound: &mut dyn FnMut(&Row<'_>) -> Result<()>| -> Result<()> {
-        let mut statement = connection.prepare(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            match is_sound(row) {
-                Ok(()) => {}
-                Err(error) if error.is_corrupt() => damaged += 1,
-                Err(error) => return Err(error),
+    let mut count_damaged =
+        |sql: &str, is_sound: &mut dyn FnMut(&Row<'_>) -> Result<()>| -> Result<()> {
+            let mut statement = connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                match is_sound(row) {
+                    Ok(()) => {}
+                    Err(error) if error.is_corrupt() => damaged += 1,
+                    Err(error) => return Err(error),
+                }
             }
-        }
-        Ok(())
-    };
+            Ok(())
+        };
     let texts = TextReader::default();
-    let records = look(&records::select_records(""), &mut |row| {
+    let records = count_damaged(&records::select_records(""), &mut |row| {
         records::read_record(connection, row, &texts).map(drop)
     });
     let distinct = "SELECT DISTINCT body, block, start, length, hash FROM raw
          ORDER BY block, start";
-    let pieces = look(distinct, &mut |row| {
+    let pieces = count_damaged(distinct, &mut |row| {
         texts.read_piece(connection, row, 0).map(drop)
     });
     for outcome in [records, pieces] {

@@ -32,7 +32,7 @@ pub(crate) struct KeyFileArgs {
 }
 
 impl KeyFileArgs {
-    pub(crate) fn key_place(&self) -> KeyLocation {
+    pub(crate) fn key_location(&self) -> KeyLocation {
         match &self.key_file {
             Some(path) => KeyLocation::File(path.clone()),
             None => KeyLocation::Keychain,
@@ -41,10 +41,11 @@ impl KeyFileArgs {
 }
 
 pub(crate) fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Exit> {
-    let place = args.key.key_place();
-    let conversion = store::encryption::encrypt(&app.home, &place, &SystemKeychain, &mut |step| {
-        print_step(app, step)
-    })?;
+    let location = args.key.key_location();
+    let conversion =
+        store::encryption::encrypt(&app.home, &location, &SystemKeychain, &mut |step| {
+            print_step(app, step)
+        })?;
     let outcome = report_conversion(app, &conversion)?;
     if matches!(
         conversion,
@@ -100,10 +101,10 @@ pub(crate) fn report_conversion(app: &App<'_>, conversion: &Conversion) -> anyho
 fn report_converted(converted: &ConversionReport) {
     let records = converted.records;
     match &converted.new_key {
-        Some((id, place)) => {
+        Some((id, location)) => {
             say!(
                 "Encrypted {records} records with key {id} in {}.",
-                format_key_place(place)
+                format_key_location(location)
             );
             say!(
                 "Keep a copy of the key on another machine; `throughline key --copy-to FILE` \
@@ -113,7 +114,7 @@ fn report_converted(converted: &ConversionReport) {
                 "Without the key the store cannot be read, and only the logs that the agents \
                  still have can be ingested again.",
             );
-            if let KeyLocation::File(path) = place {
+            if let KeyLocation::File(path) = location {
                 say!(
                     "warning: anyone who can read {} can read the store; a keychain is safer",
                     path.display()
@@ -122,10 +123,10 @@ fn report_converted(converted: &ConversionReport) {
         }
         None => say!("Decrypted {records} records; the store is no longer encrypted."),
     }
-    if let Some((id, place)) = &converted.old_key {
+    if let Some((id, location)) = &converted.old_key {
         say!(
             "Key {id} is kept in {}; existing backups need it.",
-            format_key_place(place)
+            format_key_location(location)
         );
     }
     for copy in &converted.plain_copies {
@@ -137,8 +138,8 @@ fn report_converted(converted: &ConversionReport) {
 }
 
 /// Formats the place of a key.
-pub(crate) fn format_key_place(place: &KeyLocation) -> String {
-    match place {
+pub(crate) fn format_key_location(location: &KeyLocation) -> String {
+    match location {
         KeyLocation::Keychain => "the keychain".to_owned(),
         KeyLocation::File(path) => path.display().to_string(),
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::commands::App;
-use crate::commands::encrypt::format_key_place;
+use crate::commands::encrypt::format_key_location;
 use crate::keychain::SystemKeychain;
 use crate::output::{self, Exit};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(app: &App<'_>, args: &KeyArgs) -> anyhow::Result<Exit> {
             std::io::stdout(),
             "{}  in {}",
             seal.key,
-            format_key_place(&seal.place)
+            format_key_location(&seal.place)
         )?;
     } else {
         say!("The store is not encrypted.");

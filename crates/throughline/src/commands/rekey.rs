@@ -15,9 +15,10 @@ pub(crate) struct RekeyArgs {
 }
 
 pub(crate) fn run(app: &App<'_>, args: &RekeyArgs) -> anyhow::Result<Exit> {
-    let place = args.key.key_place();
-    let conversion = store::encryption::rekey(&app.home, &place, &SystemKeychain, &mut |step| {
-        print_step(app, step)
-    })?;
+    let location = args.key.key_location();
+    let conversion =
+        store::encryption::rekey(&app.home, &location, &SystemKeychain, &mut |step| {
+            print_step(app, step)
+        })?;
     report_conversion(app, &conversion)
 }

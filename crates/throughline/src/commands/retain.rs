@@ -51,19 +51,19 @@ pub(crate) fn run(app: &App<'_>, args: &RetainArgs) -> anyhow::Result<Exit> {
     let show =
         |packed: &PackReport| bar.set_message(format!("{} sessions compressed", packed.sessions));
     let raw_max_age = app.config.retention.policy().raw_max_age;
-    let house = store.run_due_tasks(app.environment.now, raw_max_age, &stop, &show)?;
+    let report = store.run_due_tasks(app.environment.now, raw_max_age, &stop, &show)?;
     let given_back =
-        house.packed.sessions > 0 && store.vacuum_if_worthwhile(app.environment.now)?;
+        report.packed.sessions > 0 && store.vacuum_if_worthwhile(app.environment.now)?;
     bar.finish_and_clear();
     if args.json {
         output::print_json(&RetainReport {
             analyzed: kept.digested.analyzed,
             retention: &kept.retained,
-            housekeeping: &house,
+            housekeeping: &report,
         })?;
     } else {
         kept.print();
-        print_maintenance(&house, given_back);
+        print_maintenance(&report, given_back);
     }
     Ok(kept.exit(stop.load(Ordering::Relaxed)))
 }
@@ -226,22 +226,22 @@ fn delete_after_note(outcome: DeleteAfterStatus) -> Option<String> {
     }
 }
 
-fn print_maintenance(house: &MaintenanceReport, given_back: bool) {
-    for chore in &house.done {
-        say(&match chore {
-            MaintenanceTask::Archive if house.packed.sessions == 0 => {
+fn print_maintenance(report: &MaintenanceReport, given_back: bool) {
+    for task in &report.done {
+        say(&match task {
+            MaintenanceTask::Archive if report.packed.sessions == 0 => {
                 "Compression: nothing to do.".to_owned()
             }
             MaintenanceTask::Archive => format!(
                 "Compression: {} compressed, {} of text to {} ({:.0} %).",
-                count(house.packed.sessions, "session"),
-                format_bytes(house.packed.text_bytes),
-                format_bytes(house.packed.packed_bytes),
-                100.0 * house.packed.ratio(),
+                count(report.packed.sessions, "session"),
+                format_bytes(report.packed.text_bytes),
+                format_bytes(report.packed.packed_bytes),
+                100.0 * report.packed.ratio(),
             ),
-            MaintenanceTask::Consolidate => format!("Facts: {} merged.", house.merged_facts),
+            MaintenanceTask::Consolidate => format!("Facts: {} merged.", report.merged_facts),
             MaintenanceTask::CleanUp => {
-                format!("Clean-up: {} deleted.", count(house.cleared, "unused row"))
+                format!("Clean-up: {} deleted.", count(report.cleared, "unused row"))
             }
         });
     }

@@ -28,6 +28,13 @@ macro_rules! say {
     };
 }
 
+/// Returns where a panic happened. Its message is left out because it may quote captured text.
+pub(crate) fn panic_position(panic: &std::panic::PanicHookInfo<'_>) -> String {
+    panic
+        .location()
+        .map_or_else(String::new, ToString::to_string)
+}
+
 /// How a command ended. The exit status is part of the interface: scripts rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {

@@ -1,8 +1,6 @@
 //! Turns the lines of a history file into entries.
 
-use memory::{
-    Block, IdChain, LogEntry, Message, Origin, Role, SessionPatch, Title, TitleRank, UsageEntry,
-};
+use memory::{Block, IdChain, Message, Origin, Role, TitleRank, UsageEntry};
 use serde::{Deserialize, Serialize};
 
 use super::line_kind::{AiderLine, AiderSpeaker, LineClassifier};
@@ -167,7 +165,7 @@ impl AiderLogReader {
         };
         if !run.introduced {
             run.introduced = true;
-            out.push(LogEntry::Session(run.first_patch(self.cwd.clone())));
+            out.push(run.first_patch(self.cwd.clone()));
             self.state.run = Some(run.clone());
         }
         let text = text.trim_matches('\n');
@@ -191,24 +189,17 @@ impl AiderLogReader {
                 self.state.again = again.map(|words| hash(&words));
                 if !run.titled {
                     run.titled = true;
-                    let title = Title {
-                        text: text.to_owned(),
-                        rank: TitleRank::FirstPrompt,
-                    };
-                    out.push(LogEntry::Session(SessionPatch {
-                        title: Some(title),
-                        ..run.patch()
-                    }));
+                    out.push(run.patch().with_title(text, TitleRank::FirstPrompt));
                 }
                 (Origin::Human, Block::Text(text.to_owned()))
             }
         };
         let message = self.new_message(line, &run, Role::User, origin, text);
         self.state.run = Some(run);
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             blocks: vec![block],
             ..message
-        }));
+        });
     }
 
     fn emit_answer(&mut self, line: u64, run: &AiderRun, text: &str, out: &mut ParseOutput) {
@@ -216,11 +207,11 @@ impl AiderLogReader {
             self.state.calls.open(&mut call);
         }
         let message = self.new_message(line, run, Role::Assistant, Origin::Model, text);
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             blocks: vec![Block::Text(text.to_owned())],
             model: run.model.clone(),
             ..message
-        }));
+        });
     }
 
     fn emit_output(&mut self, line: u64, mut run: AiderRun, text: &str, out: &mut ParseOutput) {
@@ -229,29 +220,26 @@ impl AiderLogReader {
             run.read_announcement(line);
         }
         if run.model != known {
-            out.push(LogEntry::Session(SessionPatch {
-                model: run.model.clone(),
-                ..run.patch()
-            }));
+            out.push(run.patch().with_model(run.model.clone()));
         }
         let printed = output::parse_output(text, &mut self.state.calls);
         let message = self.new_message(line, &run, Role::User, Origin::Tool, text);
         for (nth, bill) in printed.token_reports.into_iter().enumerate() {
-            out.push(LogEntry::Usage(UsageEntry {
+            out.push(UsageEntry {
                 session: run.session(),
                 key: format!("{}/{}/{nth}", run.session(), message.id),
                 at: run.started,
                 model: known.clone(),
                 usage: bill.usage,
                 cost_usd: bill.cost_usd,
-            }));
+            });
         }
         self.state.run = Some(run);
         if !printed.blocks.is_empty() {
-            out.push(LogEntry::Message(Message {
+            out.push(Message {
                 blocks: printed.blocks,
                 ..message
-            }));
+            });
         }
     }
 

@@ -95,11 +95,11 @@ impl AmpThread {
             )
         });
         let meta: wire::ThreadMeta = json::parse_or_default(thread.meta);
-        out.push(LogEntry::Session(SessionPatch {
-            title: thread.title.to_text().map(|text| Title {
-                text,
-                rank: TitleRank::Generated,
-            }),
+        out.push(SessionPatch {
+            title: thread
+                .title
+                .to_text()
+                .map(|text| Title::new(text, TitleRank::Generated)),
             cwd: self.cwd.clone(),
             remote: repository.and_then(|repository| repository.url.to_text()),
             branch: self.branch.clone(),
@@ -111,7 +111,7 @@ impl AmpThread {
                 .filter_map(|trace| trace.end_time.0)
                 .max(),
             ..self.patch()
-        }));
+        });
     }
 
     fn emit_message(&mut self, number: u64, message: &wire::Message<'_>, out: &mut ParseOutput) {
@@ -134,7 +134,7 @@ impl AmpThread {
         if !blocks.is_empty() {
             // A thread only grows, so the position of a message is a stable id.
             let id = MessageId::new(format!("{}/{number}", self.session.native()));
-            out.push(LogEntry::Message(Message {
+            out.push(Message {
                 at: self.at,
                 blocks,
                 model: usage.model.to_text(),
@@ -142,7 +142,7 @@ impl AmpThread {
                 branch: self.branch.clone(),
                 line: number,
                 ..Message::new(id, self.session.clone(), role, origin)
-            }));
+            });
         }
         self.emit_usage(number, &usage, out);
     }
@@ -152,15 +152,11 @@ impl AmpThread {
             Block::Text(text) => Some(text.clone()),
             _ => None,
         });
-        out.entries.extend(words.map(|text| {
-            LogEntry::Session(SessionPatch {
-                title: Some(Title {
-                    text,
-                    rank: TitleRank::FirstPrompt,
-                }),
-                ..self.patch()
-            })
-        }));
+        out.entries.extend(
+            words.map(|text| {
+                LogEntry::Session(self.patch().with_title(text, TitleRank::FirstPrompt))
+            }),
+        );
     }
 
     fn blocks(&mut self, content: Option<&RawValue>, out: &mut ParseOutput) -> Vec<Block> {
@@ -210,17 +206,17 @@ impl AmpThread {
         }
     }
 
-    fn emit_usage(&self, number: u64, said: &wire::Usage<'_>, out: &mut ParseOutput) {
+    fn emit_usage(&self, number: u64, reported: &wire::Usage<'_>, out: &mut ParseOutput) {
         let mut usage = Usage {
-            input: said.input_tokens.unwrap_or_default(),
-            output: said.output_tokens.unwrap_or_default(),
-            cache_read: said.cache_read_input_tokens.unwrap_or_default(),
-            cache_write: said.cache_creation_input_tokens.unwrap_or_default(),
+            input: reported.input_tokens.unwrap_or_default(),
+            output: reported.output_tokens.unwrap_or_default(),
+            cache_read: reported.cache_read_input_tokens.unwrap_or_default(),
+            cache_write: reported.cache_creation_input_tokens.unwrap_or_default(),
             reasoning: 0,
         };
         // Amp counts the uncached input of OpenAI's models as cache writes, which OpenAI does not
         // charge for.
-        if said.model.as_str().starts_with("gpt-") {
+        if reported.model.as_str().starts_with("gpt-") {
             let written = std::mem::take(&mut usage.cache_write);
             usage.input = usage.input.saturating_add(written);
         }
@@ -229,15 +225,15 @@ impl AmpThread {
         }
         // After an edit, the model answers again at the same position, and both answers were paid
         // for.
-        let when = said.timestamp.0.map_or(0, Timestamp::as_millisecond);
-        out.push(LogEntry::Usage(UsageEntry {
+        let when = reported.timestamp.0.map_or(0, Timestamp::as_millisecond);
+        out.push(UsageEntry {
             session: self.session.clone(),
             key: format!("{}/{number}/{when}", self.session),
             at: self.at,
-            model: said.model.to_text(),
+            model: reported.model.to_text(),
             usage,
             cost_usd: None,
-        }));
+        });
     }
 
     fn patch(&self) -> SessionPatch {

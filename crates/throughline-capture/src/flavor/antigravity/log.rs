@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use memory::{
-    Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, Origin, Role, SessionId,
-    SessionPatch, Title, TitleRank, ToolResult, ToolUse,
+    Block, Boundary, CallId, Flavor, IdChain, Message, Origin, Role, SessionId, SessionPatch,
+    TitleRank, ToolResult, ToolUse,
 };
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ impl AntigravityLogReader {
         }
         if !self.state.introduced {
             self.state.introduced = true;
-            out.push(LogEntry::Session(self.patch()));
+            out.push(self.patch());
         }
         match (&*step.source, &*step.kind) {
             (_, "USER_INPUT") => self.emit_request(step, line, out),
@@ -85,10 +85,7 @@ impl AntigravityLogReader {
         {
             self.state.model = Some(model.to_owned());
             let model = self.state.model.clone();
-            out.push(LogEntry::Session(SessionPatch {
-                model,
-                ..self.patch()
-            }));
+            out.push(self.patch().with_model(model));
         }
         let explicit = step.source != "SYSTEM";
         let origin = if explicit {
@@ -101,14 +98,7 @@ impl AntigravityLogReader {
         let is_untitled = explicit && !self.state.titled;
         if let Some(text) = first_line_title(text).filter(|_| is_untitled) {
             self.state.titled = true;
-            let title = Some(Title {
-                text,
-                rank: TitleRank::FirstPrompt,
-            });
-            out.push(LogEntry::Session(SessionPatch {
-                title,
-                ..self.patch()
-            }));
+            out.push(self.patch().with_title(text, TitleRank::FirstPrompt));
         }
         self.emit_message(
             step,
@@ -141,10 +131,7 @@ impl AntigravityLogReader {
             if self.state.cwd.is_none() && call.cwd().is_some() {
                 self.state.cwd = call.cwd();
                 let cwd = self.state.cwd.clone();
-                out.push(LogEntry::Session(SessionPatch {
-                    cwd,
-                    ..self.patch()
-                }));
+                out.push(self.patch().with_cwd(cwd));
             }
         }
         self.emit_message(step, line, (Role::Assistant, Origin::Model), blocks, out);
@@ -184,14 +171,14 @@ impl AntigravityLogReader {
             return;
         }
         let session = self.patch().id;
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             at: step.created_at.0,
             blocks,
             model: self.state.model.clone().filter(|_| origin == Origin::Model),
             cwd: self.state.cwd.clone(),
             line,
             ..Message::new(id, session, role, origin)
-        }));
+        });
     }
 
     fn patch(&self) -> SessionPatch {

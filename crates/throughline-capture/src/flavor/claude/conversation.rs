@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use memory::{
-    ApiId, Block, CallId, LogEntry, Message, Origin, Role, TitleRank, ToolResult, ToolUse,
-};
+use memory::{ApiId, Block, CallId, Message, Origin, Role, TitleRank, ToolResult, ToolUse};
 
 use super::log::{self, ClaudeLogReader};
 use super::prompt::{self, UserText};
@@ -24,8 +22,10 @@ impl ClaudeLogReader {
         line: InputLine<'_>,
         out: &mut ParseOutput,
     ) {
-        let place = self.session_of(record);
-        self.state.facts.observe_record(&place, record, None, out);
+        let owner = self.session_of(record);
+        self.state
+            .sessions
+            .observe_record(&owner, record, None, out);
         let (results, spoken): (Vec<_>, Vec<_>) =
             message.content.0.into_iter().partition(|block| {
                 block
@@ -35,7 +35,7 @@ impl ClaudeLogReader {
             });
         let answered = !results.is_empty();
         if answered {
-            let mut message = self.new_message(record, &place, line, (Role::User, Origin::Tool));
+            let mut message = self.new_message(record, &owner, line, (Role::User, Origin::Tool));
             let detail = record.tool_use_result.filter(|_| results.len() == 1);
             for block in results {
                 self.add_tool_result(block, detail, record, &mut message.blocks);
@@ -45,12 +45,12 @@ impl ClaudeLogReader {
         if spoken.is_empty() {
             return;
         }
-        let mut message = self.new_message(record, &place, line, (Role::User, Origin::Harness));
+        let mut message = self.new_message(record, &owner, line, (Role::User, Origin::Harness));
         if answered {
             // Text beside tool results becomes a message of its own, because its author is another.
             message.id = memory::MessageId::new(format!("{}/words", message.id));
         }
-        let by = UserTurnAuthor::of(record, &place);
+        let by = UserTurnAuthor::of(record, &owner);
         self.emit_user_text(spoken, by, message, out);
     }
 
@@ -112,7 +112,7 @@ impl ClaudeLogReader {
                     if !typed.starts_with('!') {
                         let rank = TitleRank::FirstPrompt;
                         self.state
-                            .facts
+                            .sessions
                             .emit_title(&message.session, &typed, rank, out);
                     }
                     // Most prompts are unchanged; those are moved instead of copied.
@@ -142,21 +142,21 @@ impl ClaudeLogReader {
         line: InputLine<'_>,
         out: &mut ParseOutput,
     ) {
-        let place = self.session_of(record);
+        let owner = self.session_of(record);
         let model = message.model();
         self.pin_edits(&message, line);
         self.state.refused = false;
         self.state
-            .facts
-            .observe_record(&place, record, model.as_deref(), out);
-        let usage = usage::usage_entry(record, &message, &place.session, &mut self.state.usage);
+            .sessions
+            .observe_record(&owner, record, model.as_deref(), out);
+        let usage = usage::usage_entry(record, &message, &owner.session, &mut self.state.usage);
         let synthetic = message.is_synthetic() || record.is_api_error_message.0;
         let origin = if synthetic {
             Origin::Harness
         } else {
             Origin::Model
         };
-        let mut made = self.new_message(record, &place, line, (Role::Assistant, origin));
+        let mut made = self.new_message(record, &owner, line, (Role::Assistant, origin));
         made.api_id = message.id.get().filter(|_| !synthetic).map(ApiId::new);
         made.model = model;
         for block in message.content.0 {
@@ -164,7 +164,7 @@ impl ClaudeLogReader {
         }
         log::push_message(made, out);
         if let Some(usage) = usage.filter(|_| !synthetic) {
-            out.push(LogEntry::Usage(usage));
+            out.push(usage);
         }
     }
 
@@ -265,7 +265,7 @@ pub(crate) enum UserTurnAuthor {
 }
 
 impl UserTurnAuthor {
-    fn of(record: &Record<'_>, place: &RecordSession) -> Self {
+    fn of(record: &Record<'_>, owner: &RecordSession) -> Self {
         if record.is_compact_summary.0 {
             return Self::Summarizer;
         }
@@ -277,7 +277,7 @@ impl UserTurnAuthor {
         {
             return Self::Program;
         }
-        if place.is_subagent() {
+        if owner.is_subagent() {
             Self::Model
         } else {
             Self::Person

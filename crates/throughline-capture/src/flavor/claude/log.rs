@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use memory::{Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionKind};
+use memory::{Flavor, IdChain, Message, MessageId, Origin, Role, SessionId, SessionKind};
 use serde::de::Error;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,9 @@ pub(crate) struct ClaudeLogReader {
 #[serde(default)]
 pub(crate) struct ClaudeReaderState {
     pub calls: OpenCalls,
-    pub facts: SessionTracker,
+    /// Stored states have this under the name `facts`.
+    #[serde(rename = "facts")]
+    pub sessions: SessionTracker,
     pub queue: PromptQueue,
     pub usage: LastUsage,
     /// The log was written by a version that records attachments.
@@ -187,7 +189,7 @@ impl LogReader for ClaudeLogReader {
         if settled {
             self.pins.clear();
         }
-        self.state.facts.emit_times(out);
+        self.state.sessions.emit_times(out);
     }
 
     fn state(&self) -> String {
@@ -202,7 +204,7 @@ impl LogReader for ClaudeLogReader {
 /// Emits a message unless it has no blocks.
 pub(crate) fn push_message(message: Message, out: &mut ParseOutput) {
     if !message.blocks.is_empty() {
-        out.push(LogEntry::Message(message));
+        out.push(message);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads the records around the conversation: system notes, attachments, the prompt queue, titles.
 
-use memory::{Block, Boundary, LogEntry, Message, Origin, Role, TitleRank};
+use memory::{Block, Boundary, Message, Origin, Role, TitleRank};
 
 use super::conversation::UserTurnAuthor;
 use super::log::{self, ClaudeLogReader};
@@ -35,9 +35,11 @@ impl ClaudeLogReader {
             subtype if IGNORED_SUBTYPES.contains(&subtype) => return,
             subtype => return out.count_unknown(&format!("system/{subtype}")),
         };
-        let place = self.session_of(record);
-        self.state.facts.observe_record(&place, record, None, out);
-        let mut message = self.new_message(record, &place, line, (Role::System, Origin::Harness));
+        let owner = self.session_of(record);
+        self.state
+            .sessions
+            .observe_record(&owner, record, None, out);
+        let mut message = self.new_message(record, &owner, line, (Role::System, Origin::Harness));
         message.blocks.push(block);
         log::push_message(message, out);
     }
@@ -56,8 +58,8 @@ impl ClaudeLogReader {
         let UserText::Prompt(typed) = prompt::classify(&text) else {
             return;
         };
-        let place = self.session_of(record);
-        let mut message = self.new_message(record, &place, line, (Role::User, Origin::Human));
+        let owner = self.session_of(record);
+        let mut message = self.new_message(record, &owner, line, (Role::User, Origin::Human));
         message.blocks.push(Block::Text(typed.into_owned()));
         log::push_message(message, out);
     }
@@ -84,12 +86,14 @@ impl ClaudeLogReader {
                 .is_none_or(|mode| mode == "prompt")
             && origin.kind.get().is_none_or(|kind| kind == "human")
             && !attachment.is_meta.0;
-        let place = self.session_of(record);
-        if !by_person || place.is_subagent() {
+        let owner = self.session_of(record);
+        if !by_person || owner.is_subagent() {
             return;
         }
-        self.state.facts.observe_record(&place, record, None, out);
-        let message = self.new_message(record, &place, line, (Role::User, Origin::Harness));
+        self.state
+            .sessions
+            .observe_record(&owner, record, None, out);
+        let message = self.new_message(record, &owner, line, (Role::User, Origin::Harness));
         self.emit_user_text(attachment.prompt.0, UserTurnAuthor::Person, message, out);
     }
 
@@ -128,14 +132,14 @@ impl ClaudeLogReader {
         line: InputLine<'_>,
         out: &mut ParseOutput,
     ) {
-        let place = self.session_of(record);
+        let owner = self.session_of(record);
         let id = self.chain_id(&["queued", &text]);
-        let mut message = Message::new(id, place.session, Role::User, Origin::Human);
-        (message.cwd, message.branch) = self.state.facts.last_location(&message.session);
+        let mut message = Message::new(id, owner.session, Role::User, Origin::Human);
+        (message.cwd, message.branch) = self.state.sessions.last_location(&message.session);
         message.at = record.timestamp.0;
         message.line = line.number;
         message.blocks.push(Block::Text(text));
-        out.push(LogEntry::Message(message));
+        out.push(message);
     }
 
     pub(crate) fn read_title(&mut self, record: &Record<'_>, out: &mut ParseOutput) {
@@ -154,7 +158,7 @@ impl ClaudeLogReader {
         };
         let Some(text) = text.get() else { return };
         let session = self.session_of(record).session;
-        self.state.facts.emit_title(&session, text, rank, out);
+        self.state.sessions.emit_title(&session, text, rank, out);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tracks the sessions of a log so that each change is emitted only once.
 
 use jiff::Timestamp;
-use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use serde::{Deserialize, Serialize};
 
 use super::wire;
@@ -80,7 +80,7 @@ impl SessionTracker {
             known.ended = Some(ended.max(at));
         }
         if patch != SessionPatch::new(place.session.clone(), Flavor::Claude) {
-            out.push(LogEntry::Session(patch));
+            out.push(patch);
         }
     }
 
@@ -103,8 +103,8 @@ impl SessionTracker {
         }
         *known_print = print;
         let mut patch = SessionPatch::new(session.clone(), Flavor::Claude);
-        patch.title = Some(Title { text, rank });
-        out.push(LogEntry::Session(patch));
+        patch.title = Some(Title::new(text, rank));
+        out.push(patch);
     }
 
     /// Emits the start and end times that have changed.
@@ -114,7 +114,7 @@ impl SessionTracker {
             let session = SessionId::of(Flavor::Claude, &known.session);
             let mut patch = SessionPatch::new(session, Flavor::Claude);
             (patch.started, patch.ended) = (known.started, known.ended);
-            out.push(LogEntry::Session(patch));
+            out.push(patch);
         }
     }
 

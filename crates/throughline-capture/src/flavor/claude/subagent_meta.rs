@@ -1,6 +1,6 @@
 //! Reads `agent-<id>.meta.json`: the task that a subagent was started for.
 
-use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use serde::Deserialize;
 
 use super::discover::LogOwner;
@@ -33,11 +33,8 @@ impl LogReader for SubagentMetaReader {
             patch.parent = Some(SessionId::of(Flavor::Claude, &self.0.session));
             patch.cwd = document.worktree_path.get().map(str::to_owned);
             let title = document.description.get().or(document.agent_type.get());
-            patch.title = title.map(|text| Title {
-                text: text.to_owned(),
-                rank: TitleRank::Generated,
-            });
-            out.push(LogEntry::Session(patch));
+            patch.title = title.map(|text| Title::new(text, TitleRank::Generated));
+            out.push(patch);
             Ok(())
         });
     }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use memory::{
-    ApiId, Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role,
-    SessionId, SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
+    ApiId, Block, Boundary, CallId, Flavor, IdChain, Message, MessageId, Origin, Role, SessionId,
+    SessionPatch, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
 };
 
 use super::markup::{self, MarkupPart, UserMarkup};
@@ -243,10 +243,9 @@ impl ClineConversation {
         }
         if let Some(cwd) = markup::cwd(text).filter(|cwd| self.cwd.as_deref() != Some(*cwd)) {
             self.cwd = Some(cwd.to_owned());
-            out.push(LogEntry::Session(SessionPatch {
-                cwd: self.cwd.clone(),
-                ..SessionPatch::new(self.session.clone(), self.flavor)
-            }));
+            out.push(
+                SessionPatch::new(self.session.clone(), self.flavor).with_cwd(self.cwd.clone()),
+            );
         }
         // The program appends its own notes to a text.
         let text = text
@@ -318,14 +317,10 @@ impl ClineConversation {
 
     fn emit_title(&self, typed: &[Block], out: &mut ParseOutput) {
         if let Some(Block::Text(text)) = typed.first() {
-            let title = Title {
-                text: text.clone(),
-                rank: TitleRank::FirstPrompt,
-            };
-            out.push(LogEntry::Session(SessionPatch {
-                title: Some(title),
-                ..SessionPatch::new(self.session.clone(), self.flavor)
-            }));
+            out.push(
+                SessionPatch::new(self.session.clone(), self.flavor)
+                    .with_title(text.clone(), TitleRank::FirstPrompt),
+            );
         }
     }
 
@@ -340,7 +335,7 @@ impl ClineConversation {
     ) {
         if !blocks.is_empty() {
             let is_response = role == Role::Assistant && origin == Origin::Model;
-            out.push(LogEntry::Message(Message {
+            out.push(Message {
                 api_id: is_response.then(|| ApiId::new(id.as_str())),
                 at: stamp.at,
                 blocks,
@@ -348,7 +343,7 @@ impl ClineConversation {
                 cwd: self.cwd.clone(),
                 line: self.line,
                 ..Message::new(id, self.session.clone(), role, origin)
-            }));
+            });
         }
     }
 
@@ -373,14 +368,14 @@ impl ClineConversation {
             reasoning: 0,
         };
         if usage != Usage::default() {
-            out.push(LogEntry::Usage(UsageEntry {
+            out.push(UsageEntry {
                 session: self.session.clone(),
                 key: id.to_string(),
                 at: stamp.at,
                 model: stamp.model,
                 usage,
                 cost_usd: metrics.cost.0,
-            }));
+            });
         }
     }
 }

@@ -117,10 +117,7 @@ impl ClineDocumentReader {
         let metadata: wire::TaskMetadata = serde_json::from_str(text)?;
         let last = metadata.model_usage.0.unwrap_or_default().pop();
         if let Some(model) = last.and_then(|usage| usage.model_id.into_text()) {
-            out.push(LogEntry::Session(SessionPatch {
-                model: Some(model),
-                ..SessionPatch::new(self.task_session(), self.flavor)
-            }));
+            out.push(SessionPatch::new(self.task_session(), self.flavor).with_model(Some(model)));
         }
         Ok(())
     }
@@ -146,22 +143,22 @@ impl ClineDocumentReader {
         let parent = parent.map(|parent| SessionId::of(self.flavor, parent));
         // The id of a task is its start time.
         let started = id.parse().ok().and_then(crate::time::from_number);
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             kind: Some(kind),
             parent,
             started,
             ended: task.ts.0,
             ..SessionPatch::new(SessionId::of(self.flavor, id), self.flavor)
-        }));
+        });
         let Some(LogEntry::Session(patch)) = out.entries.last_mut() else {
             return;
         };
         patch.cwd = task.cwd_on_task_initialization.into_text();
         patch.model = task.model_id.into_text();
-        patch.title = task.task.into_text().map(|text| Title {
-            text,
-            rank: TitleRank::FirstPrompt,
-        });
+        patch.title = task
+            .task
+            .into_text()
+            .map(|text| Title::new(text, TitleRank::FirstPrompt));
     }
 
     fn emit_session(&self, session: wire::Session, out: &mut ParseOutput) {
@@ -178,12 +175,9 @@ impl ClineDocumentReader {
             .metadata
             .0
             .and_then(|metadata| metadata.title.into_text());
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             kind: Some(kind),
-            title: title.map(|text| Title {
-                text,
-                rank: TitleRank::Summary,
-            }),
+            title: title.map(|text| Title::new(text, TitleRank::Summary)),
             cwd: session
                 .cwd
                 .text()
@@ -194,6 +188,6 @@ impl ClineDocumentReader {
             started: session.started_at.0,
             ended: session.ended_at.0,
             ..SessionPatch::new(SessionId::of(self.flavor, id), self.flavor)
-        }));
+        });
     }
 }

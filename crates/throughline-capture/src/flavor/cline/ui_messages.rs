@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use memory::{
-    Block, CallId, FileModification, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId,
+    Block, CallId, FileModification, Flavor, Message, MessageId, Origin, Role, SessionId,
     ToolResult, ToolUse, Usage, UsageEntry,
 };
 
@@ -50,14 +50,14 @@ fn emit_usage(session: &SessionId, shown: &wire::Shown, out: &mut ParseOutput) {
             .0
             .as_ref()
             .and_then(|model| model.id.text());
-        out.push(LogEntry::Usage(UsageEntry {
+        out.push(UsageEntry {
             session: session.clone(),
             key: format!("{session}/{}", shown.ts.count()),
             at: timestamp(shown),
             model: model.map(str::to_owned),
             usage,
             cost_usd: request.cost.0.filter(|cost| *cost > 0.0),
-        }));
+        });
     }
 }
 
@@ -96,12 +96,12 @@ fn emit_ui_message(
         "error" => ((Role::System, Origin::Harness), vec![Block::Error(text)]),
         _ => return,
     };
-    out.push(LogEntry::Message(Message {
+    out.push(Message {
         at,
         blocks,
         line: number,
         ..Message::new(MessageId::new(id), session.clone(), role, origin)
-    }));
+    });
 }
 
 fn call(id: &str, tool: &str, input: String) -> Block {

@@ -1,6 +1,6 @@
 //! Reads events, Codex's own account of a turn. Most repeat content for the screen and are ignored.
 
-use memory::{Block, CallId, LogEntry, Origin, Role, UsageEntry};
+use memory::{Block, CallId, Origin, Role, UsageEntry};
 
 use super::index;
 use super::log::{CodexLogReader, CodexPosition};
@@ -68,7 +68,7 @@ impl CodexLogReader {
             .get()
             .is_none_or(|thread| thread == session.native());
         if let Some(name) = event.thread_name.get().filter(|_| is_own) {
-            out.push(LogEntry::Session(index::name_patch(session, name)));
+            out.push(index::name_patch(session, name));
         }
     }
 
@@ -86,14 +86,14 @@ impl CodexLogReader {
             return;
         };
         let mut chain = self.state.chain;
-        out.push(LogEntry::Usage(UsageEntry {
+        out.push(UsageEntry {
             session: self.session(),
             key: chain.link(&["usage", &totals.key()]).to_string(),
             at: at.time,
             model: self.state.model.clone(),
             usage,
             cost_usd: None,
-        }));
+        });
     }
 
     pub(super) fn note_signal(&mut self, call: &str, event: &Event<'_>, failed: bool) {

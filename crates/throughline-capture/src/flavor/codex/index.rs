@@ -1,6 +1,6 @@
 //! Reads `session_index.jsonl`: the names that users gave to sessions.
 
-use memory::{Flavor, LogEntry, SessionId, SessionPatch, Title, TitleRank};
+use memory::{Flavor, SessionId, SessionPatch, Title, TitleRank};
 
 use super::wire::IndexEntry;
 use crate::{InputLine, LogReader, ParseOutput, lines};
@@ -14,7 +14,7 @@ impl LogReader for CodexIndexReader {
             let entry: IndexEntry<'_> = serde_json::from_str(object)?;
             if let (Some(id), Some(name)) = (entry.id.get(), entry.thread_name.get()) {
                 let session = SessionId::of(Flavor::Codex, id);
-                out.push(LogEntry::Session(name_patch(session, name)));
+                out.push(name_patch(session, name));
             }
             Ok(())
         });
@@ -23,10 +23,7 @@ impl LogReader for CodexIndexReader {
 
 /// Returns the patch that gives a session its name.
 pub(crate) fn name_patch(session: SessionId, name: &str) -> SessionPatch {
-    let title = Title {
-        text: name.to_owned(),
-        rank: TitleRank::Custom,
-    };
+    let title = Title::new(name, TitleRank::Custom);
     SessionPatch {
         title: Some(title),
         ..SessionPatch::new(session, Flavor::Codex)

@@ -1,6 +1,6 @@
 //! Reads response items, the content of a rollout: messages, calls and results.
 
-use memory::{ApiId, Block, LogEntry, MessageId, Origin, Role};
+use memory::{ApiId, Block, MessageId, Origin, Role};
 
 use super::call::{found_tool_names, tool_name};
 use super::log::{CodexLogReader, CodexPosition};
@@ -222,7 +222,7 @@ impl CodexLogReader {
             .response
             .as_ref()
             .map(|first| ApiId::new(first.as_str()));
-        out.push(LogEntry::Message(message));
+        out.push(message);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use memory::{
-    Block, Boundary, CallId, FileModification, Flavor, LogEntry, Message, MessageId, Origin, Role,
-    SessionId, SessionPatch,
+    Block, Boundary, CallId, FileModification, Flavor, Message, MessageId, Origin, Role, SessionId,
+    SessionPatch,
 };
 
 use super::discover;
@@ -153,7 +153,7 @@ impl CodexLogReader {
             blocks,
             ..self.new_message(at, id, Role::System, Origin::Harness)
         };
-        out.push(LogEntry::Message(message));
+        out.push(message);
     }
 
     pub(super) fn new_message(

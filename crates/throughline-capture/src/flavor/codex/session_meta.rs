@@ -1,6 +1,6 @@
 //! Reads what a rollout says about its session: origin, folder, model and title.
 
-use memory::{Flavor, LogEntry, SessionId, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, SessionId, SessionKind, SessionPatch, TitleRank};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -28,7 +28,7 @@ impl CodexLogReader {
                         parent: self.parent(),
                         ..self.patch()
                     };
-                    out.push(LogEntry::Session(patch));
+                    out.push(patch);
                 }
                 return;
             }
@@ -59,7 +59,7 @@ impl CodexLogReader {
             started: meta.timestamp.0,
             ..self.patch()
         };
-        out.push(LogEntry::Session(patch));
+        out.push(patch);
     }
 
     pub(super) fn read_turn_context(
@@ -76,10 +76,7 @@ impl CodexLogReader {
         {
             self.state.model = Some(model.to_owned());
             let model = self.state.model.clone();
-            out.push(LogEntry::Session(SessionPatch {
-                model,
-                ..self.patch()
-            }));
+            out.push(self.patch().with_model(model));
         }
     }
 
@@ -88,10 +85,7 @@ impl CodexLogReader {
         if self.state.cwd.is_none() {
             self.state.cwd = Some(cwd.to_owned());
             let cwd = self.state.cwd.clone();
-            out.push(LogEntry::Session(SessionPatch {
-                cwd,
-                ..self.patch()
-            }));
+            out.push(self.patch().with_cwd(cwd));
         }
     }
 
@@ -102,14 +96,7 @@ impl CodexLogReader {
         }
         if let Some(text) = prompt::title(text) {
             self.state.titled = true;
-            let title = Some(Title {
-                text,
-                rank: TitleRank::FirstPrompt,
-            });
-            out.push(LogEntry::Session(SessionPatch {
-                title,
-                ..self.patch()
-            }));
+            out.push(self.patch().with_title(text, TitleRank::FirstPrompt));
         }
     }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use memory::{
-    Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role,
-    SessionId, SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
+    Block, Boundary, CallId, Flavor, IdChain, Message, MessageId, Origin, Role, SessionId,
+    SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
 };
 use serde_json::value::RawValue;
 
@@ -115,16 +115,13 @@ impl ContinueSession {
     fn emit_session(&self, session: &wire::Session<'_>, out: &mut ParseOutput) {
         // This is the placeholder for a session without a title.
         let title = session.title.get().filter(|title| *title != "New Session");
-        out.push(LogEntry::Session(SessionPatch {
-            title: title.map(|title| Title {
-                text: title.to_owned(),
-                rank: TitleRank::Generated,
-            }),
+        out.push(SessionPatch {
+            title: title.map(|title| Title::new(title, TitleRank::Generated)),
             cwd: self.cwd.clone(),
             model: session.chat_model_title.to_text(),
             started: self.started,
             ..self.patch()
-        }));
+        });
     }
 
     fn read_item(&mut self, number: u64, item: &wire::Item<'_>, out: &mut ParseOutput) {
@@ -169,14 +166,7 @@ impl ContinueSession {
             && !self.titled
         {
             self.titled = true;
-            let title = Title {
-                text: words.to_owned(),
-                rank: TitleRank::FirstPrompt,
-            };
-            out.push(LogEntry::Session(SessionPatch {
-                title: Some(title),
-                ..self.patch()
-            }));
+            out.push(self.patch().with_title(words, TitleRank::FirstPrompt));
         }
         self.emit_message(
             ContinueMessage::new(number, message, Role::User, Origin::Human),
@@ -322,14 +312,14 @@ impl ContinueSession {
                     .link(&[parsed.message.role.as_str(), parsed.part, content])
             }
         };
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             at: parsed.at.or(self.started),
             blocks,
             model: parsed.model,
             cwd: self.cwd.clone(),
             line: parsed.number,
             ..Message::new(id.clone(), self.session.clone(), parsed.role, parsed.origin)
-        }));
+        });
         Some(id)
     }
 
@@ -356,14 +346,14 @@ impl ContinueSession {
         if usage.total() == 0 {
             return false;
         }
-        out.push(LogEntry::Usage(UsageEntry {
+        out.push(UsageEntry {
             session: self.session.clone(),
             key: format!("{}/{what}", self.session),
             at: self.started,
             model,
             usage,
             cost_usd: reported.total_cost,
-        }));
+        });
         true
     }
 

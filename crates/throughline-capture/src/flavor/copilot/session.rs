@@ -104,18 +104,15 @@ impl CopilotReaderState {
             ..patch
         };
         if patch != self.patch() {
-            out.push(LogEntry::Session(patch));
+            out.push(patch);
         }
     }
 
     pub(crate) fn update_model(&mut self, model: Option<String>, out: &mut ParseOutput) {
         if model.is_some() && model != self.model {
             self.model = model;
-            let patch = SessionPatch {
-                model: self.model.clone(),
-                ..self.patch()
-            };
-            out.push(LogEntry::Session(patch));
+            let patch = self.patch().with_model(self.model.clone());
+            out.push(patch);
         }
     }
 
@@ -125,11 +122,7 @@ impl CopilotReaderState {
             return;
         };
         self.titled = true;
-        let title = Some(Title { text, rank });
-        out.push(LogEntry::Session(SessionPatch {
-            title,
-            ..self.patch()
-        }));
+        out.push(self.patch().with_title(text, rank));
     }
 
     /// Emits the session of a subagent.
@@ -149,16 +142,13 @@ impl CopilotReaderState {
         };
         remember(&mut self.agents, agent);
         let name = name.filter(|name| !name.trim().is_empty());
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             kind: Some(SessionKind::Subagent),
-            title: name.map(|text| Title {
-                text,
-                rank: TitleRank::Generated,
-            }),
+            title: name.map(|text| Title::new(text, TitleRank::Generated)),
             parent: Some(self.session_id(None)),
             cwd: self.cwd.clone(),
             ..SessionPatch::new(self.session_id(Some(call)), Flavor::Copilot)
-        }));
+        });
     }
 
     /// Returns the position of an event; `call` is the call that started its subagent.
@@ -202,7 +192,7 @@ impl CopilotReaderState {
             None => self.chain.link(&[&content_key(&blocks)]),
         };
         let session = self.session_id(mark.agent.as_deref());
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             at: mark.at,
             blocks,
             model: self.model.clone().filter(|_| origin == Origin::Model),
@@ -210,7 +200,7 @@ impl CopilotReaderState {
             branch: self.branch.clone(),
             line: mark.line,
             ..Message::new(id, session, role, origin)
-        }));
+        });
         match out.entries.last_mut() {
             Some(LogEntry::Message(message)) => Some(message),
             _ => None,

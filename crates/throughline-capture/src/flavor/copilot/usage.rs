@@ -1,7 +1,7 @@
 //! Reads token counts. Since about 1.0.100 every response has a usage record. Before, messages
 //! report only their output, and the end of a session reports totals over all of it.
 
-use memory::{LogEntry, Usage, UsageEntry};
+use memory::{Usage, UsageEntry};
 
 use super::session::{CopilotPosition, CopilotReaderState};
 use super::wire::{AssistantMessage, Event, Shutdown, Tokens, UsageRecord};
@@ -73,7 +73,7 @@ impl CopilotReaderState {
         tokens: &Tokens,
         out: &mut ParseOutput,
     ) {
-        out.push(LogEntry::Usage(UsageEntry {
+        out.push(UsageEntry {
             session: self.session_id(None),
             key: mark
                 .id
@@ -83,7 +83,7 @@ impl CopilotReaderState {
             model: tokens.model.clone().or_else(|| self.model.clone()),
             usage: usage(tokens),
             cost_usd: None,
-        }));
+        });
     }
 
     fn emit_usage(
@@ -94,7 +94,7 @@ impl CopilotReaderState {
         usage: Usage,
         out: &mut ParseOutput,
     ) {
-        out.push(LogEntry::Usage(UsageEntry {
+        out.push(UsageEntry {
             session: self.session_id(None),
             key,
             at: event.timestamp.0,
@@ -102,7 +102,7 @@ impl CopilotReaderState {
             usage,
             // Copilot's `cost` counts premium requests, not money.
             cost_usd: None,
-        }));
+        });
     }
 }
 

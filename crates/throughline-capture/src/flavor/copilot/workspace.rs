@@ -1,6 +1,6 @@
 //! Reads `workspace.yaml`: the session's name, folder and branch.
 
-use memory::{Flavor, LogEntry, SessionId, SessionPatch, Title, TitleRank};
+use memory::{Flavor, SessionId, SessionPatch, Title, TitleRank};
 
 use crate::{InputLine, LogReader, ParseOutput, time};
 
@@ -25,13 +25,13 @@ impl LogReader for WorkspaceFileReader {
         };
         let title = field("name").or_else(|| field("summary"));
         let patch = SessionPatch {
-            title: title.map(|text| Title { text, rank }),
+            title: title.map(|text| Title::new(text, rank)),
             cwd: field("cwd"),
             branch: field("branch"),
             started: field("created_at").and_then(|at| time::parse_iso(&at)),
             ..SessionPatch::new(SessionId::of(Flavor::Copilot, &session), Flavor::Copilot)
         };
-        out.push(LogEntry::Session(patch));
+        out.push(patch);
     }
 }
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use memory::command::CallFiles;
 use memory::{
-    Block, CallId, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionKind,
-    SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
+    Block, CallId, Flavor, Message, MessageId, Origin, Role, SessionId, SessionKind, SessionPatch,
+    Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
 };
 
 use super::wire;
@@ -39,14 +39,14 @@ impl CursorConversation {
             .and_then(|model| model.model_name.text());
         let model = model.filter(|model| *model != "default").map(str::to_owned);
         let subagent = composer.subagent_info.0.as_ref();
-        let title = composer.name.text().map(|text| Title {
-            text: text.to_owned(),
-            rank: TitleRank::Generated,
-        });
+        let title = composer
+            .name
+            .text()
+            .map(|text| Title::new(text, TitleRank::Generated));
         let parent = subagent.and_then(|subagent| subagent.parent_composer_id.text());
         let is_delegated = subagent.is_some();
         let is_titled = title.is_some();
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             kind: Some(if is_delegated {
                 SessionKind::Subagent
             } else {
@@ -59,7 +59,7 @@ impl CursorConversation {
             started: composer.created_at.0,
             ended: composer.last_updated_at.0.or(composer.created_at.0),
             ..SessionPatch::new(session.clone(), Flavor::Cursor)
-        }));
+        });
         Some(Self {
             session,
             cwd,
@@ -128,14 +128,14 @@ impl CursorConversation {
         };
         if usage != Usage::default() {
             let (session, key) = (self.session.clone(), id);
-            out.push(LogEntry::Usage(UsageEntry {
+            out.push(UsageEntry {
                 session,
                 key,
                 at,
                 model,
                 usage,
                 cost_usd: None,
-            }));
+            });
         }
     }
 
@@ -151,23 +151,20 @@ impl CursorConversation {
         if let (1, false, Origin::Human, Some(Block::Text(text))) =
             (self.line, self.is_titled, origin, blocks.first())
         {
-            out.push(LogEntry::Session(SessionPatch {
-                title: Some(Title {
-                    text: text.clone(),
-                    rank: TitleRank::FirstPrompt,
-                }),
-                ..SessionPatch::new(self.session.clone(), Flavor::Cursor)
-            }));
+            out.push(
+                SessionPatch::new(self.session.clone(), Flavor::Cursor)
+                    .with_title(text.clone(), TitleRank::FirstPrompt),
+            );
         }
         if !blocks.is_empty() {
-            out.push(LogEntry::Message(Message {
+            out.push(Message {
                 at,
                 blocks,
                 model,
                 cwd: self.cwd.clone(),
                 line: self.line,
                 ..Message::new(MessageId::new(id), self.session.clone(), role, origin)
-            }));
+            });
         }
     }
 }

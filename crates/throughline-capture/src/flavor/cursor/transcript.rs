@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use memory::{
-    Block, CallId, Flavor, IdChain, LogEntry, Message, Origin, Role, SessionId, SessionKind,
-    SessionPatch, Title, TitleRank,
+    Block, CallId, Flavor, IdChain, Message, Origin, Role, SessionId, SessionKind, SessionPatch,
+    TitleRank,
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
 pub(crate) struct CursorTranscriptReader {
-    place: CursorLocation,
+    location: CursorLocation,
     session: SessionId,
     state: CursorTranscriptState,
 }
@@ -36,8 +36,8 @@ struct CursorTranscriptState {
 }
 
 impl CursorTranscriptReader {
-    pub(crate) fn new(place: CursorLocation, state: Option<&str>) -> Self {
-        let session = SessionId::of(Flavor::Cursor, &place.session);
+    pub(crate) fn new(location: CursorLocation, state: Option<&str>) -> Self {
+        let session = SessionId::of(Flavor::Cursor, &location.session);
         let state = state.and_then(|state| serde_json::from_str(state).ok());
         let state = state.unwrap_or_else(|| {
             let mut state = CursorTranscriptState::default();
@@ -46,7 +46,7 @@ impl CursorTranscriptReader {
             state
         });
         Self {
-            place,
+            location,
             session,
             state,
         }
@@ -104,7 +104,7 @@ impl CursorTranscriptReader {
             self.state.nameless.clear();
         }
         let mut origin = match role {
-            Role::User if self.place.parent.is_none() => Origin::Human,
+            Role::User if self.location.parent.is_none() => Origin::Human,
             _ => Origin::Model,
         };
         let mut blocks = Vec::new();
@@ -148,23 +148,19 @@ impl CursorTranscriptReader {
             (origin, self.state.titled, blocks.first())
         {
             self.state.titled = true;
-            let title = Title {
-                text: text.clone(),
-                rank: TitleRank::FirstPrompt,
-            };
-            out.push(LogEntry::Session(SessionPatch {
-                title: Some(title),
-                ..SessionPatch::new(self.session.clone(), Flavor::Cursor)
-            }));
+            out.push(
+                SessionPatch::new(self.session.clone(), Flavor::Cursor)
+                    .with_title(text.clone(), TitleRank::FirstPrompt),
+            );
         }
         if !blocks.is_empty() {
-            out.push(LogEntry::Message(Message {
+            out.push(Message {
                 blocks,
                 model: entry.model.into_text(),
-                cwd: self.place.cwd.clone(),
+                cwd: self.location.cwd.clone(),
                 line: number,
                 ..Message::new(id, self.session.clone(), role, origin)
-            }));
+            });
         }
     }
 
@@ -172,18 +168,18 @@ impl CursorTranscriptReader {
         if std::mem::replace(&mut self.state.introduced, true) {
             return;
         }
-        let parent = self.place.parent.as_deref();
+        let parent = self.location.parent.as_deref();
         let kind = if parent.is_some() {
             SessionKind::Subagent
         } else {
             SessionKind::Main
         };
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             kind: Some(kind),
             parent: parent.map(|parent| SessionId::of(Flavor::Cursor, parent)),
-            cwd: self.place.cwd.clone(),
+            cwd: self.location.cwd.clone(),
             ..SessionPatch::new(self.session.clone(), Flavor::Cursor)
-        }));
+        });
     }
 }
 

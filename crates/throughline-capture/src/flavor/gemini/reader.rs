@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use memory::{
-    Block, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionKind,
-    SessionPatch, Title, TitleRank, ToolResult, Usage, UsageEntry,
+    Block, Flavor, IdChain, Message, MessageId, Origin, Role, SessionId, SessionKind, SessionPatch,
+    Title, TitleRank, ToolResult, Usage, UsageEntry,
 };
 
 use super::conversation::{GeminiConversation, TurnEvent};
@@ -48,10 +48,10 @@ struct GeminiEmitter {
 }
 
 impl GeminiEmitter {
-    fn new(place: &GeminiLocation, conversation: &GeminiConversation) -> Self {
+    fn new(location: &GeminiLocation, conversation: &GeminiConversation) -> Self {
         let session = &conversation.session;
-        let native = session.session_id.as_deref().unwrap_or(&place.session);
-        let is_subagent = place.parent.is_some() || session.kind.as_deref() == Some("subagent");
+        let native = session.session_id.as_deref().unwrap_or(&location.session);
+        let is_subagent = location.parent.is_some() || session.kind.as_deref() == Some("subagent");
         let messages = || conversation.turns.iter().filter_map(message);
         let named = || {
             let first = messages().find(|message| message.kind == "user")?;
@@ -64,16 +64,13 @@ impl GeminiEmitter {
             .filter(|summary| !summary.trim().is_empty());
         let patch = SessionPatch {
             kind: is_subagent.then_some(SessionKind::Subagent),
-            title: summary.map(|text| Title {
-                text,
-                rank: TitleRank::Generated,
-            }),
-            cwd: place
+            title: summary.map(|text| Title::new(text, TitleRank::Generated)),
+            cwd: location
                 .cwd
                 .clone()
                 .or_else(named)
                 .or_else(|| session.directories.first().cloned()),
-            parent: place
+            parent: location
                 .parent
                 .as_deref()
                 .map(|parent| SessionId::of(Flavor::Gemini, parent)),
@@ -95,7 +92,7 @@ impl GeminiEmitter {
     }
 
     fn emit_all(&mut self, conversation: &GeminiConversation, out: &mut ParseOutput) {
-        out.push(LogEntry::Session(self.patch.clone()));
+        out.push(self.patch.clone());
         for turn in &conversation.turns {
             self.line = turn.line.max(self.line + 1);
             match &turn.event {
@@ -250,32 +247,29 @@ impl GeminiEmitter {
         message: Option<&wire::Message>,
         out: &mut ParseOutput,
     ) {
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             at: message.and_then(|message| message.timestamp.0),
             model: message.and_then(|message| message.model.clone()),
             blocks,
             cwd: self.patch.cwd.clone(),
             line: self.line,
             ..Message::new(id, self.patch.id.clone(), role, origin)
-        }));
+        });
     }
 
     fn emit_title(&mut self, text: String, out: &mut ParseOutput) {
         if self.patch.title.is_some() {
             return;
         }
-        let title = Some(Title {
-            text,
-            rank: TitleRank::FirstPrompt,
-        });
+        let title = Some(Title::new(text, TitleRank::FirstPrompt));
         self.patch.title.clone_from(&title);
         let patch = SessionPatch::new(self.patch.id.clone(), Flavor::Gemini);
-        out.push(LogEntry::Session(SessionPatch { title, ..patch }));
+        out.push(SessionPatch { title, ..patch });
     }
 
     fn emit_usage(&self, id: &MessageId, message: &wire::Message, out: &mut ParseOutput) {
         let Some(tokens) = message.tokens else { return };
-        out.push(LogEntry::Usage(UsageEntry {
+        out.push(UsageEntry {
             session: self.patch.id.clone(),
             key: id.to_string(),
             at: message.timestamp.0,
@@ -291,7 +285,7 @@ impl GeminiEmitter {
                 reasoning: tokens.thoughts,
             },
             cost_usd: None,
-        }));
+        });
     }
 }
 

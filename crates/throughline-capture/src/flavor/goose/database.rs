@@ -96,7 +96,7 @@ fn emit_session(
             Some(SessionKind::Automated) => Origin::Harness,
             _ => Origin::Human,
         };
-        out.push(LogEntry::Session(patch));
+        out.push(patch);
     })?;
     Ok(prompter)
 }
@@ -125,7 +125,7 @@ fn patch(session: &SessionId, row: &ForeignRow<'_, '_>) -> SessionPatch {
         .and_then(|json| serde_json::from_str::<ModelConfig>(json).ok());
     SessionPatch {
         kind: Some(kind),
-        title: named.or_else(|| text(1)).map(|text| Title { text, rank }),
+        title: named.or_else(|| text(1)).map(|text| Title::new(text, rank)),
         cwd: text(4),
         started: row.text(5).and_then(parse_timestamp),
         ended: row.text(6).and_then(parse_timestamp),

@@ -72,20 +72,17 @@ impl GooseLegacyReader {
             .into_text()
             .filter(|text| !database::is_placeholder(text));
         let scheduled = entry.schedule_id.text().is_some();
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             kind: Some(if scheduled {
                 SessionKind::Automated
             } else {
                 SessionKind::Main
             }),
             // The database has a later name if the session was migrated.
-            title: title.map(|text| Title {
-                text,
-                rank: TitleRank::Summary,
-            }),
+            title: title.map(|text| Title::new(text, TitleRank::Summary)),
             cwd: entry.working_dir.into_text(),
             ..SessionPatch::new(self.session.clone(), Flavor::Goose)
-        }));
+        });
         let sum = |all: Lenient<f64>, last: Lenient<f64>| {
             if all.0.is_some() {
                 all.count()
@@ -99,14 +96,14 @@ impl GooseLegacyReader {
             ..Usage::default()
         };
         if usage != Usage::default() {
-            out.push(LogEntry::Usage(UsageEntry {
+            out.push(UsageEntry {
                 session: self.session.clone(),
                 key: self.session.to_string(),
                 at: None,
                 model: None,
                 usage,
                 cost_usd: None,
-            }));
+            });
         }
     }
 }

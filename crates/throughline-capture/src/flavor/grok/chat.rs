@@ -4,8 +4,8 @@
 //! there is no log: in old sessions and copies.
 
 use memory::{
-    Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, Origin, Role, SessionId,
-    SessionPatch, ToolResult, ToolUse,
+    Block, Boundary, CallId, Flavor, IdChain, Message, Origin, Role, SessionId, SessionPatch,
+    ToolResult, ToolUse,
 };
 use serde_json::value::RawValue;
 
@@ -179,20 +179,20 @@ impl GrokChatReader {
         let session = SessionId::of(Flavor::Grok, &self.location.session);
         if !self.introduced {
             self.introduced = true;
-            out.push(LogEntry::Session(SessionPatch {
-                cwd: self.location.cwd.clone(),
-                ..SessionPatch::new(session.clone(), Flavor::Grok)
-            }));
+            out.push(
+                SessionPatch::new(session.clone(), Flavor::Grok)
+                    .with_cwd(self.location.cwd.clone()),
+            );
         }
         let parts: Vec<&str> = blocks.iter().map(block_key).collect();
         let id = self.chain.link(&parts);
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             blocks,
             model: model.map(str::to_owned),
             cwd: self.location.cwd.clone(),
             line: number,
             ..Message::new(id, session, role, origin)
-        }));
+        });
     }
 }
 

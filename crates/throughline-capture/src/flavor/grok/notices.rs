@@ -1,6 +1,6 @@
 //! Reads the small updates: compaction, rewinding, models, titles, errors.
 
-use memory::{Block, Boundary, Flavor, LogEntry, Origin, Role, SessionPatch, Title, TitleRank};
+use memory::{Block, Boundary, Flavor, Origin, Role, SessionPatch, TitleRank};
 
 use super::pending_message::GrokPosition;
 use super::session::{CompactionProgress, GrokSession, session_id};
@@ -136,12 +136,6 @@ impl GrokSession {
             return;
         };
         self.emit_session_changes(mark, None, out);
-        out.push(LogEntry::Session(SessionPatch {
-            title: Some(Title {
-                text: text.to_owned(),
-                rank,
-            }),
-            ..SessionPatch::new(session_id(mark), Flavor::Grok)
-        }));
+        out.push(SessionPatch::new(session_id(mark), Flavor::Grok).with_title(text, rank));
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 
 use memory::{
-    Block, CallId, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId,
-    SessionPatch,
+    Block, CallId, Flavor, IdChain, Message, MessageId, Origin, Role, SessionId, SessionPatch,
 };
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +98,7 @@ impl GrokSession {
         out: &mut ParseOutput,
     ) {
         let id = self.message_id(mark, part, &blocks);
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             api_id: mark.api_id.clone().filter(|_| origin == Origin::Model),
             at: mark.at,
             blocks,
@@ -107,7 +106,7 @@ impl GrokSession {
             cwd: self.location.cwd.clone(),
             line: mark.line,
             ..Message::new(id, session_id(mark), role, origin)
-        }));
+        });
     }
 
     fn message_id(&mut self, mark: &GrokPosition, part: &str, blocks: &[Block]) -> MessageId {
@@ -139,11 +138,11 @@ impl GrokSession {
         if changed.is_some() {
             self.state.model.clone_from(&changed);
         }
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             cwd: self.location.cwd.clone().filter(|_| is_new),
             model: changed,
             ..SessionPatch::new(session_id(mark), Flavor::Grok)
-        }));
+        });
     }
 }
 

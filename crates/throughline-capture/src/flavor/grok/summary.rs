@@ -11,19 +11,19 @@ use crate::{InputLine, LogReader, ParseOutput, lines};
 
 #[derive(Debug)]
 pub(crate) struct GrokSummaryReader {
-    place: GrokLocation,
+    location: GrokLocation,
 }
 
 impl GrokSummaryReader {
-    pub(crate) fn new(place: GrokLocation) -> Self {
-        Self { place }
+    pub(crate) fn new(location: GrokLocation) -> Self {
+        Self { location }
     }
 
     fn patch(&self, summary: &wire::Summary<'_>) -> SessionPatch {
         let info = summary.info.as_ref();
         let native = info
             .and_then(|info| info.id.as_deref())
-            .unwrap_or(&self.place.session);
+            .unwrap_or(&self.location.session);
         let session = SessionId::of(Flavor::Grok, native);
         let cwd = info
             .and_then(|info| info.cwd.as_deref())
@@ -32,7 +32,7 @@ impl GrokSummaryReader {
         SessionPatch {
             kind: summary.session_kind.as_deref().map(kind),
             title: title(summary),
-            cwd: cwd.map(str::to_owned).or_else(|| self.place.cwd.clone()),
+            cwd: cwd.map(str::to_owned).or_else(|| self.location.cwd.clone()),
             remote: summary
                 .git_remotes
                 .as_ref()
@@ -51,7 +51,7 @@ impl LogReader for GrokSummaryReader {
     fn read_line(&mut self, line: InputLine<'_>, out: &mut ParseOutput) {
         lines::for_each_object(line, out, |text, out| {
             let patch = self.patch(&serde_json::from_str(text)?);
-            out.push(LogEntry::Session(patch));
+            out.push(patch);
             Ok(())
         });
     }
@@ -75,10 +75,7 @@ fn kind(name: &str) -> SessionKind {
 fn title(summary: &wire::Summary<'_>) -> Option<Title> {
     let given = |text: &Option<Cow<'_, str>>, rank| {
         let text = text.as_deref().filter(|text| !text.trim().is_empty())?;
-        Some(Title {
-            text: text.to_owned(),
-            rank,
-        })
+        Some(Title::new(text, rank))
     };
     let rank = if summary.title_is_manual == Some(true) {
         TitleRank::Custom
@@ -112,10 +109,7 @@ pub(crate) fn subagent_patch(subagent: &wire::Subagent<'_>) -> Option<SessionPat
     let owned = |text: &Option<Cow<'_, str>>| text.as_deref().map(str::to_owned);
     Some(SessionPatch {
         kind: Some(SessionKind::Subagent),
-        title: owned(&subagent.description).map(|text| Title {
-            text,
-            rank: TitleRank::Summary,
-        }),
+        title: owned(&subagent.description).map(|text| Title::new(text, TitleRank::Summary)),
         cwd: owned(&subagent.child_cwd),
         model: owned(&subagent.model),
         parent: subagent

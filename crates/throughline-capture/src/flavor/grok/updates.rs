@@ -24,10 +24,10 @@ pub(crate) struct GrokLogReader {
 }
 
 impl GrokLogReader {
-    pub(crate) fn new(place: GrokLocation, state: Option<&str>) -> Self {
+    pub(crate) fn new(location: GrokLocation, state: Option<&str>) -> Self {
         Self {
             session: GrokSession {
-                location: place,
+                location,
                 state: load_state(state),
             },
             pending: None,

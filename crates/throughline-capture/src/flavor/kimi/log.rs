@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use memory::{
-    ApiId, Block, Boundary, CallId, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role,
-    SessionKind, SessionPatch, Title, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
+    ApiId, Block, Boundary, CallId, Flavor, IdChain, Message, MessageId, Origin, Role, SessionKind,
+    SessionPatch, TitleRank, ToolResult, ToolUse, Usage, UsageEntry,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -100,13 +100,13 @@ impl KimiLogReader {
         // Many sessions begin with the same words; only a fork also begins at the same time.
         let began = at.time.map_or(0, Timestamp::as_millisecond).to_string();
         self.state.chain.link(&[&began]);
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             kind: self.location.parent.as_ref().map(|_| SessionKind::Subagent),
             cwd: self.state.cwd.clone(),
             parent: self.location.parent.clone(),
             started: at.time,
             ..self.patch()
-        }));
+        });
     }
 
     pub(super) fn emit_prompt(
@@ -120,14 +120,10 @@ impl KimiLogReader {
             return;
         }
         if origin == Origin::Human && !std::mem::replace(&mut self.state.titled, true) {
-            let title = Title {
-                text: text.clone(),
-                rank: TitleRank::FirstPrompt,
-            };
-            out.push(LogEntry::Session(SessionPatch {
-                title: Some(title),
-                ..self.patch()
-            }));
+            out.push(
+                self.patch()
+                    .with_title(text.clone(), TitleRank::FirstPrompt),
+            );
         }
         let id = self.state.chain.link(&["prompt", &text]);
         self.emit_block(at, id, (Role::User, origin), Block::Text(text), out);
@@ -216,12 +212,12 @@ impl KimiLogReader {
         block: Block,
         out: &mut ParseOutput,
     ) {
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             api_id: step.map(ApiId::new),
             model: self.state.model.clone(),
             blocks: vec![block],
             ..self.new_message(at, id, (Role::Assistant, Origin::Model))
-        }));
+        });
     }
 
     pub(super) fn emit_result(
@@ -276,10 +272,10 @@ impl KimiLogReader {
             .state
             .chain
             .link(&["compaction", read.summary.as_str()]);
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             blocks,
             ..self.new_message(at, id, (Role::System, Origin::Harness))
-        }));
+        });
     }
 
     fn update_config(&mut self, read: &wire::Line<'_>, out: &mut ParseOutput) {
@@ -293,11 +289,11 @@ impl KimiLogReader {
         }
         let (cwd, model) = (cwd.map(str::to_owned), model.map(str::to_owned));
         (self.state.cwd, self.state.model) = (cwd.clone(), model.clone());
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             cwd,
             model,
             ..self.patch()
-        }));
+        });
     }
 
     /// Emits usage. A fork copies the log, so the key is made of the time and the counts.
@@ -324,14 +320,14 @@ impl KimiLogReader {
             usage.input, usage.cache_read, usage.cache_write, usage.output,
         ];
         let counted = counted.map(|tokens| tokens.to_string()).join("+");
-        out.push(LogEntry::Usage(UsageEntry {
+        out.push(UsageEntry {
             session: self.location.session.clone(),
             key: format!("kimi:{when}/{counted}"),
             at: at.time,
             model: model.or_else(|| self.state.model.clone()),
             usage,
             cost_usd: None,
-        }));
+        });
     }
 
     pub(super) fn emit_block(
@@ -342,10 +338,10 @@ impl KimiLogReader {
         block: Block,
         out: &mut ParseOutput,
     ) {
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             blocks: vec![block],
             ..self.new_message(at, id, who)
-        }));
+        });
     }
 
     fn new_message(

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use memory::{Flavor, LogEntry, SessionKind, SessionPatch, Title, TitleRank};
+use memory::{Flavor, SessionKind, SessionPatch, Title, TitleRank};
 
 use super::discover::session_id;
 use super::wire;
@@ -32,21 +32,21 @@ impl KimiSessionFileReader {
                 TitleRank::Summary
             },
         });
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             title,
             cwd: state.work_dir.to_text(),
             started: state.created_at.0,
             ended: state.updated_at.0,
             ..SessionPatch::new(session_id(directory, "main"), Flavor::Kimi)
-        }));
+        });
         for (agent, about) in state.agents.iter().filter(|(agent, _)| *agent != "main") {
             let parent = about.parent_agent_id.get().unwrap_or("main");
-            out.push(LogEntry::Session(SessionPatch {
+            out.push(SessionPatch {
                 kind: Some(SessionKind::Subagent),
                 cwd: state.work_dir.to_text(),
                 parent: Some(session_id(directory, parent)),
                 ..SessionPatch::new(session_id(directory, agent), Flavor::Kimi)
-            }));
+            });
         }
         Ok(())
     }

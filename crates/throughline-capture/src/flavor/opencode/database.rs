@@ -171,7 +171,7 @@ impl OpencodeDatabaseReader<'_> {
         if patch.title.is_none() && !is_delegated {
             self.emit_first_prompt(&patch.id)?;
         }
-        self.out.push(LogEntry::Session(patch));
+        self.out.push(patch);
         Ok(is_delegated)
     }
 

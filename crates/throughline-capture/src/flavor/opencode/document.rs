@@ -143,7 +143,7 @@ fn read_export(text: &str, out: &mut ParseOutput) -> serde_json::Result<()> {
     };
     let is_delegated = patch.parent.is_some();
     let native = patch.id.native().to_owned();
-    out.push(LogEntry::Session(patch));
+    out.push(patch);
     for exported in export.messages {
         let Ok(mut message) = serde_json::from_str::<wire::Message<'_>>(exported.info.get()) else {
             out.count_unknown("message");

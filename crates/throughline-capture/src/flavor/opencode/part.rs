@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 use memory::command::CallFiles;
 use memory::{
-    ApiId, Block, Boundary, CallId, LogEntry, Message, MessageId, Origin, Role, SessionId,
-    ToolResult, ToolUse, Usage, UsageEntry,
+    ApiId, Block, Boundary, CallId, Message, MessageId, Origin, Role, SessionId, ToolResult,
+    ToolUse, Usage, UsageEntry,
 };
 
 use super::{session, wire};
@@ -208,7 +208,7 @@ impl OpencodeTurn {
     ) {
         let usage = usage(tokens);
         if usage != Usage::default() {
-            out.push(LogEntry::Usage(UsageEntry {
+            out.push(UsageEntry {
                 session: self.session.clone(),
                 key: key.to_owned(),
                 at: self.at,
@@ -216,7 +216,7 @@ impl OpencodeTurn {
                 usage,
                 // opencode writes 0 for a model without a price, which is not its cost.
                 cost_usd: cost.filter(|cost| *cost > 0.0),
-            }));
+            });
         }
     }
 
@@ -234,7 +234,7 @@ impl OpencodeTurn {
             _ => self.role,
         };
         let is_response = self.role == Role::Assistant && origin == Origin::Model;
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             at,
             api_id: is_response.then(|| ApiId::new(&self.id)),
             blocks: vec![block],
@@ -242,7 +242,7 @@ impl OpencodeTurn {
             cwd: self.cwd.clone(),
             line: order_number(id, at),
             ..Message::new(MessageId::new(id), self.session.clone(), role, origin)
-        }));
+        });
     }
 }
 

@@ -46,19 +46,10 @@ fn title(text: String) -> Option<Title> {
     let given = !PLACEHOLDERS
         .iter()
         .any(|placeholder| text.starts_with(placeholder));
-    given.then_some(Title {
-        text,
-        rank: TitleRank::Generated,
-    })
+    given.then_some(Title::new(text, TitleRank::Generated))
 }
 
 /// Returns the patch that gives a session its first prompt as a title.
 pub(crate) fn first_prompt(session: &SessionId, text: &str) -> SessionPatch {
-    SessionPatch {
-        title: Some(Title {
-            text: text.to_owned(),
-            rank: TitleRank::FirstPrompt,
-        }),
-        ..SessionPatch::new(session.clone(), Flavor::Opencode)
-    }
+    SessionPatch::new(session.clone(), Flavor::Opencode).with_title(text, TitleRank::FirstPrompt)
 }

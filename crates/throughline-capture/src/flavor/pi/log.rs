@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use memory::{
-    Block, Boundary, Flavor, IdChain, LogEntry, Message, MessageId, Origin, Role, SessionId,
-    SessionPatch, Title, TitleRank,
+    Block, Boundary, Flavor, IdChain, Message, MessageId, Origin, Role, SessionId, SessionPatch,
+    TitleRank,
 };
 use serde::{Deserialize, Serialize};
 
@@ -74,10 +74,7 @@ impl PiLogReader {
             }
             "model_change" => {
                 let model = line.model_id.to_text();
-                out.push(LogEntry::Session(SessionPatch {
-                    model,
-                    ..self.patch()
-                }));
+                out.push(self.patch().with_model(model));
             }
             "session_info" => {
                 if let Some(name) = line.name.get() {
@@ -95,13 +92,13 @@ impl PiLogReader {
         self.state.cwd = header.cwd.to_text();
         let parent = header.parent_session.get().map(discover::session_in_name);
         self.state.forked = header.timestamp.0.filter(|_| parent.is_some());
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             cwd: header.cwd.to_text(),
             model: header.model_id.to_text(),
             parent: parent.map(|parent| SessionId::of(Flavor::Pi, parent)),
             started: header.timestamp.0,
             ..self.patch()
-        }));
+        });
     }
 
     pub(super) fn emit_compaction(
@@ -164,10 +161,7 @@ impl PiLogReader {
 
     fn emit_title(&self, text: &str, rank: TitleRank, out: &mut ParseOutput) {
         let text = text.to_owned();
-        out.push(LogEntry::Session(SessionPatch {
-            title: Some(Title { text, rank }),
-            ..self.patch()
-        }));
+        out.push(self.patch().with_title(text, rank));
     }
 
     /// Returns a message without blocks. It must be called once per entry, because it advances the
@@ -214,7 +208,7 @@ impl PiLogReader {
 /// Emits a message unless it is empty.
 pub(crate) fn push_message(message: Message, blocks: Vec<Block>, out: &mut ParseOutput) {
     if !blocks.is_empty() {
-        out.push(LogEntry::Message(Message { blocks, ..message }));
+        out.push(Message { blocks, ..message });
     }
 }
 

@@ -1,8 +1,8 @@
 //! Reads the records of a log.
 
 use memory::{
-    Block, Boundary, CallId, Flavor, LogEntry, Origin, Role, SessionId, SessionKind, SessionPatch,
-    Title, TitleRank, ToolResult,
+    Block, Boundary, CallId, Flavor, Origin, Role, SessionId, SessionKind, SessionPatch, Title,
+    TitleRank, ToolResult,
 };
 
 use super::record_context::RecordContext;
@@ -79,13 +79,7 @@ impl QwenLogReader {
             return;
         };
         self.state.titled = true;
-        mark.emit_title(
-            Title {
-                text,
-                rank: TitleRank::FirstPrompt,
-            },
-            out,
-        );
+        mark.emit_title(Title::new(text, TitleRank::FirstPrompt), out);
     }
 
     fn emit_assistant(&mut self, mark: &RecordContext<'_>, out: &mut ParseOutput) {
@@ -143,23 +137,20 @@ impl QwenLogReader {
                     _ => TitleRank::Custom,
                 };
                 if let Some(text) = payload.custom_title.clone() {
-                    mark.emit_title(Title { text, rank }, out);
+                    mark.emit_title(Title::new(text, rank), out);
                 }
             }
             "parent_session" => {
                 let parent = payload.parent_session_id.as_deref();
-                out.push(LogEntry::Session(SessionPatch {
+                out.push(SessionPatch {
                     kind: parent.map(|_| SessionKind::Subagent),
                     parent: parent.map(|parent| SessionId::of(Flavor::Qwen, parent)),
                     ..mark.patch()
-                }));
+                });
             }
             "session_model" => {
                 let model = payload.model_id.clone();
-                out.push(LogEntry::Session(SessionPatch {
-                    model,
-                    ..mark.patch()
-                }));
+                out.push(mark.patch().with_model(model));
             }
             "chat_compression" => {
                 mark.emit_message((Role::System, Origin::Harness), compression(payload), out);

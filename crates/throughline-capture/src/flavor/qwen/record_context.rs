@@ -1,8 +1,8 @@
 //! Makes entries from a record.
 
 use memory::{
-    Block, Flavor, LogEntry, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title,
-    Usage, UsageEntry,
+    Block, Flavor, Message, MessageId, Origin, Role, SessionId, SessionPatch, Title, Usage,
+    UsageEntry,
 };
 
 use super::wire::{Record, Tokens};
@@ -27,7 +27,7 @@ impl RecordContext<'_> {
             return;
         }
         let (name, session) = (self.name.clone(), self.session.clone());
-        out.push(LogEntry::Message(Message {
+        out.push(Message {
             at: self.record.timestamp.0,
             blocks,
             model: self.record.model.clone(),
@@ -35,15 +35,15 @@ impl RecordContext<'_> {
             branch: self.record.git_branch.clone(),
             line: self.line,
             ..Message::new(name, session, role, origin)
-        }));
+        });
     }
 
     pub(crate) fn emit_title(&self, title: Title, out: &mut ParseOutput) {
         let title = Some(title);
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             title,
             ..self.patch()
-        }));
+        });
     }
 
     pub(crate) fn patch(&self) -> SessionPatch {
@@ -69,13 +69,13 @@ impl RecordContext<'_> {
         if usage.total() == 0 {
             return;
         }
-        out.push(LogEntry::Usage(UsageEntry {
+        out.push(UsageEntry {
             session: self.session.clone(),
             key: self.name.to_string(),
             at: self.record.timestamp.0,
             model: self.record.model.clone(),
             usage,
             cost_usd: None,
-        }));
+        });
     }
 }

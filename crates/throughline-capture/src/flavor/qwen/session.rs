@@ -1,8 +1,6 @@
 //! The state of a session while its records are read.
 
-use memory::{
-    Flavor, IdChain, LogEntry, MessageId, SessionId, SessionKind, SessionPatch, Title, TitleRank,
-};
+use memory::{Flavor, IdChain, MessageId, SessionId, SessionKind, SessionPatch, Title, TitleRank};
 use serde::{Deserialize, Serialize};
 
 use super::wire::Record;
@@ -61,19 +59,16 @@ impl QwenReaderState {
             .agent_name
             .clone()
             .filter(|_| is_new && parent.is_some());
-        out.push(LogEntry::Session(SessionPatch {
+        out.push(SessionPatch {
             kind: parent.map(|_| SessionKind::Subagent),
             parent: parent.map(|parent| SessionId::of(Flavor::Qwen, parent)),
-            title: name.map(|text| Title {
-                text,
-                rank: TitleRank::Generated,
-            }),
+            title: name.map(|text| Title::new(text, TitleRank::Generated)),
             cwd: reported.cwd.clone(),
             branch: reported.branch.clone(),
             version: reported.version.clone(),
             model: reported.model.clone(),
             ..SessionPatch::new(id.clone(), Flavor::Qwen)
-        }));
+        });
         self.reported = reported;
     }
 

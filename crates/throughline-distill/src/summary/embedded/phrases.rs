@@ -47,13 +47,42 @@ const SUPPOSITION_PREFIXES: &[&str] = &[
     "it seems", "as far as", "i think", "i guess", "maybe", "perhaps",
 ];
 
-/// Says whether one of the sentences of a line sets a rule. A question does not.
+/// Says whether one of the sentences of a line sets a rule. A question does not, and neither does
+/// the advice in the output of a program.
 pub(super) fn is_rule(line: &str) -> bool {
-    line.len() <= RULE_BYTES_MAX && line.split_inclusive(['.', '?', '!']).any(is_rule_sentence)
+    line.len() <= RULE_BYTES_MAX
+        && !is_program_output(line)
+        && line.split_inclusive(['.', '?', '!']).any(is_rule_sentence)
+}
+
+/// Says whether a line is a diagnostic of a program: `a.ts:15:20 - warning NG1: …`, `Error: …`.
+fn is_program_output(line: &str) -> bool {
+    const LEVELS: &[&str] = &["error", "warning", "warn", "fatal", "panic", "exception"];
+    // `error[E0499]` and `TypeError`, but not "the error is".
+    let names_level = |head: &str| {
+        let lower = head.to_lowercase();
+        let mut words = lower.split(|c: char| !c.is_alphanumeric());
+        let is_level = |word: &str| LEVELS.iter().any(|level| word.ends_with(level));
+        !head.contains(char::is_whitespace) && words.any(is_level)
+    };
+    let names_position = |word: &str| {
+        let mut parts = word.trim_matches(['(', ')', ',']).rsplit(':');
+        let mut is_number = || {
+            let part = parts.next().unwrap_or_default();
+            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        is_number() && is_number()
+    };
+    let head = line.split_once(": ").map_or("", |(head, _)| head);
+    names_level(head) || line.split_whitespace().take(2).any(names_position)
 }
 
 fn is_rule_sentence(sentence: &str) -> bool {
     let lower = sentence.trim().to_lowercase();
+    // "Stop" alone interrupts the agent.
+    if !lower.contains(char::is_whitespace) {
+        return false;
+    }
     let starts_with_any = |with: &[&str]| with.iter().any(|words| lower.starts_with(words));
     let is_open = lower.ends_with('?') || starts_with_any(SUPPOSITION_PREFIXES);
     let sets_rule =
@@ -279,6 +308,12 @@ mod tests {
             "it never worked without the cache",
             "the tests need to run, and that is important",
             "the error is that it cannot stop the server",
+            "stop",
+            "Stop!",
+            "src/a.html:15:20 - warning NG8103: never imported. Use @if or make sure it is.",
+            "Error: a.ts is missing from the compilation. Please make sure it is in tsconfig.json",
+            "error[E0499]: cannot borrow twice, do not do that",
+            "warning: unused variable, prefer an underscore",
         ] {
             assert!(!is_rule(line), "{line}");
         }

@@ -36,26 +36,26 @@ struct ExistingFact {
 
 pub(super) fn merge_fact(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     new: &CleanFact,
 ) -> Result<FactOutcome> {
     let workspace = match &new.workspace {
-        Some((key, root)) => Some(workspaces::find_or_insert_workspace(tx, names, key, root)?),
+        Some((key, root)) => Some(workspaces::find_or_insert_workspace(tx, writer, key, root)?),
         None => None,
     };
-    let held = held(tx, workspace, new)?;
+    let existing = related_facts(tx, workspace, new)?;
     let statement = ParsedStatement::parse(new.text.as_str());
-    let relations: Vec<_> = held
+    let relations: Vec<_> = existing
         .iter()
         .map(|old| statement.relation(&ParsedStatement::parse(&old.text)))
         .collect();
-    let said = relations
+    let repeated = relations
         .iter()
         .position(|relation| *relation == FactRelation::Repeats);
     let known = if exists(tx, new.id)? {
         Some(new.id)
     } else {
-        said.map(|at| held[at].id)
+        repeated.map(|at| existing[at].id)
     };
     let id = known.unwrap_or(new.id);
     match known {
@@ -64,7 +64,7 @@ pub(super) fn merge_fact(
     }
     link(tx, id, new)?;
     let mut superseded = Vec::new();
-    for (old, relation) in held.iter().zip(relations) {
+    for (old, relation) in existing.iter().zip(relations) {
         let contrary = relation == FactRelation::Contradicts && old.id != id;
         if contrary && may_replace(new, old) {
             let sql = "UPDATE facts SET superseded = ?2 WHERE id = ?1";
@@ -85,12 +85,12 @@ pub(super) fn merge_fact(
 
 /// A statement of the user is superseded only by another one of the user, a pinned fact by none.
 fn may_replace(new: &CleanFact, old: &ExistingFact) -> bool {
-    let users = old.kind != FactKind::Preference || new.trust == Trust::User;
-    !old.pinned && users && new.trust >= old.trust
+    let is_allowed = old.kind != FactKind::Preference || new.trust == Trust::User;
+    !old.pinned && is_allowed && new.trust >= old.trust
 }
 
 /// Returns the facts of the same scope that may repeat or contradict the new one.
-fn held(
+fn related_facts(
     tx: &Transaction<'_>,
     workspace: Option<i64>,
     new: &CleanFact,
@@ -101,13 +101,13 @@ fn held(
          WHERE workspace IS ?1 AND superseded IS NULL",
     )?;
     let mut rows = statement.query([workspace])?;
-    let mut held = Vec::new();
+    let mut existing = Vec::new();
     while let Some(row) = rows.next()? {
         let words = row.get_ref(2)?.as_str().unwrap_or_default();
         if !may_relate(&stems, words) {
             continue;
         }
-        held.push(ExistingFact {
+        existing.push(ExistingFact {
             id: FactId::from_bytes(row.get(0)?),
             text: row.get(1)?,
             kind: super::lookup::kind(&row.get::<_, String>(3)?),
@@ -115,7 +115,7 @@ fn held(
             pinned: row.get(5)?,
         });
     }
-    Ok(held)
+    Ok(existing)
 }
 
 /// Words of statements that prefer one thing to another.

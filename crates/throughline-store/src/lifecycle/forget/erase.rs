@@ -127,29 +127,27 @@ struct ErasedRecord {
 
 pub(super) fn erase(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     redactor: &Redactor,
-    doomed: &ForgetPlan,
+    plan: &ForgetPlan,
     now: Timestamp,
 ) -> Result<ForgetReport> {
-    names.index.flush(tx)?;
+    writer.index.flush(tx)?;
     let mut forgotten = ForgetReport::default();
     traces::mark_pending(tx, now)?;
     // A workspace is kept while a fact refers to it, so facts are deleted first.
-    let keys = doomed.facts.iter().map(|fact| fact.key.as_slice());
+    let keys = plan.facts.iter().map(|fact| fact.key.as_slice());
     forgotten.facts += facts_themselves(tx, keys)?;
-    let singles = singles(tx, doomed)?;
-    let mut going = singles.len();
-    for session in &doomed.session_ids {
-        going += records_of(tx, *session)?;
+    let singles = singles(tx, plan)?;
+    let mut record_count = singles.len();
+    for session in &plan.session_ids {
+        record_count += records_of(tx, *session)?;
     }
-    index::prepare_removal(tx, going)?;
-    erase_singles(tx, names, redactor, &singles, now, &mut forgotten)?;
-    erase_sessions(
-        tx, names, redactor, &doomed.session_ids, now, &mut forgotten,
-    )?;
+    index::prepare_removal(tx, record_count)?;
+    erase_singles(tx, writer, redactor, &singles, now, &mut forgotten)?;
+    erase_sessions(tx, writer, redactor, &plan.session_ids, now, &mut forgotten)?;
     // The caches hold row ids that no longer exist.
-    names.clear_ids();
+    writer.clear_ids();
     Ok(forgotten)
 }
 
@@ -160,9 +158,9 @@ fn records_of(tx: &Transaction<'_>, session: i64) -> Result<usize> {
         .query_row([session], |row| row.get(0))?)
 }
 
-fn singles(tx: &Transaction<'_>, doomed: &ForgetPlan) -> Result<Vec<ErasedRecord>> {
+fn singles(tx: &Transaction<'_>, plan: &ForgetPlan) -> Result<Vec<ErasedRecord>> {
     let mut rows = BTreeSet::new();
-    for record in &doomed.records {
+    for record in &plan.records {
         rows.insert(record.row);
         let (low, high) = record.id.duplicate_range();
         let sql = "SELECT row, session FROM records WHERE id BETWEEN ?1 AND ?2";
@@ -170,19 +168,19 @@ fn singles(tx: &Transaction<'_>, doomed: &ForgetPlan) -> Result<Vec<ErasedRecord
         let mut copies = statement.query(params![low.as_bytes(), high.as_bytes()])?;
         while let Some(copy) = copies.next()? {
             // Another fork may have been captured since the plan was made.
-            if !doomed.session_ids.contains(&copy.get(1)?) {
+            if !plan.session_ids.contains(&copy.get(1)?) {
                 rows.insert(copy.get(0)?);
             }
         }
     }
     let mut all = Vec::new();
     for row in rows {
-        all.extend(going(tx, "row = ?1", row)?);
+        all.extend(erased_records(tx, "row = ?1", row)?);
     }
     Ok(all)
 }
 
-fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<ErasedRecord>> {
+fn erased_records(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<ErasedRecord>> {
     let stored = records::rows_where_lossy(tx, condition, &[&value])?;
     let sql = "SELECT message, ordinal, coalesce(log_line, line), source, context, detached
         FROM records WHERE row = ?1";
@@ -215,7 +213,7 @@ fn going(tx: &Transaction<'_>, condition: &str, value: i64) -> Result<Vec<Erased
 /// Forgets records of sessions that stay.
 fn erase_singles(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     redactor: &Redactor,
     singles: &[ErasedRecord],
     now: Timestamp,
@@ -225,21 +223,21 @@ fn erase_singles(
         return Ok(());
     }
     let mut graves = BTreeMap::new();
-    for going in singles {
-        let (session, flavor) = name_of(tx, going.stored.session)?;
-        let keys = record_keys(redactor, &session, going);
-        let name = tombstones::copy_key(redactor, going.stored.id).0;
+    for record in singles {
+        let (session, flavor) = name_of(tx, record.stored.session)?;
+        let keys = record_keys(redactor, &session, record);
+        let name = tombstones::copy_key(redactor, record.stored.id).0;
         let id =
             tombstones::insert_tombstone(tx, name, TombstoneKind::Record, &flavor, &keys, 1, now)?;
-        graves.insert(going.stored.session, id);
+        graves.insert(record.stored.session, id);
     }
     let mut with_digest_row = BTreeSet::new();
     for session in graves.keys() {
-        if digest_rows::unindex(tx, names, *session)? {
+        if digest_rows::unindex(tx, writer, *session)? {
             with_digest_row.insert(*session);
         }
     }
-    erase_records(tx, names, singles)?;
+    erase_records(tx, writer, singles)?;
     forgotten.records += singles.len();
     forgotten.unreadable += lost_texts(singles);
     forgotten.facts += facts_of_records(tx, singles)?;
@@ -254,22 +252,22 @@ fn erase_singles(
         layers::forget_session(tx, session)?;
         records::recount_session(tx, session)?;
         if with_digest_row.contains(&session) {
-            digest_rows::index(tx, names, session)?;
+            digest_rows::index(tx, writer, session)?;
         }
     }
-    sources.extend(singles.iter().map(|going| going.source));
+    sources.extend(singles.iter().map(|record| record.source));
     let lines = LogLines::of(singles);
     forgotten.add_blanked(blank_sources(tx, &sources, &needles, &lines)?);
     contexts(tx, singles)
 }
 
-fn record_keys(redactor: &Redactor, session: &str, going: &ErasedRecord) -> Vec<TombstoneKey> {
+fn record_keys(redactor: &Redactor, session: &str, record: &ErasedRecord) -> Vec<TombstoneKey> {
     let ErasedRecord {
         stored,
         message,
         ordinal,
         ..
-    } = going;
+    } = record;
     let mut keys = vec![
         tombstones::copy_key(redactor, stored.id),
         tombstones::entry_key(redactor, session, message, *ordinal, stored.kind),
@@ -287,7 +285,7 @@ fn record_keys(redactor: &Redactor, session: &str, going: &ErasedRecord) -> Vec<
 /// Forgets whole sessions.
 fn erase_sessions(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     redactor: &Redactor,
     ids: &[i64],
     now: Timestamp,
@@ -296,13 +294,13 @@ fn erase_sessions(
     for &id in ids {
         let (name, flavor) = name_of(tx, id)?;
         // Its words are looked up in the index after the rows are deleted.
-        digest_rows::remove(tx, names, id)?;
-        let all = going(tx, "session = ?1", id)?;
+        digest_rows::remove(tx, writer, id)?;
+        let all = erased_records(tx, "session = ?1", id)?;
         let mut keys = vec![tombstones::session_key(redactor, &name)];
-        for going in all.iter().filter(|going| !going.stored.copy) {
-            keys.push(tombstones::copy_key(redactor, going.stored.id));
-            if going.stored.kind == RecordKind::Prompt && !going.stored.is_lost {
-                keys.extend(tombstones::prompt_key(redactor, &going.stored.text));
+        for record in all.iter().filter(|record| !record.stored.copy) {
+            keys.push(tombstones::copy_key(redactor, record.stored.id));
+            if record.stored.kind == RecordKind::Prompt && !record.stored.is_lost {
+                keys.extend(tombstones::prompt_key(redactor, &record.stored.text));
             }
         }
         tombstones::insert_tombstone(
@@ -314,9 +312,9 @@ fn erase_sessions(
             all.len(),
             now,
         )?;
-        erase_records(tx, names, &all)?;
-        for going in &all {
-            injections::forget_item(tx, going.stored.id.as_bytes())?;
+        erase_records(tx, writer, &all)?;
+        for record in &all {
+            injections::forget_item(tx, record.stored.id.as_bytes())?;
         }
         forgotten.records += all.len();
         forgotten.unreadable += lost_texts(&all);
@@ -334,14 +332,14 @@ fn erase_sessions(
 fn erase_logs(
     tx: &Transaction<'_>,
     id: i64,
-    doomed: &[i64],
+    erased_sessions: &[i64],
     all: &[ErasedRecord],
 ) -> Result<BlankedPieces> {
     let mut blanked = BlankedPieces::default();
     let mut shared = BTreeSet::new();
     for source in sources_of(tx, id)? {
         let sessions = sessions_of(tx, source)?;
-        if sessions.contains(&id) && sessions.iter().all(|id| doomed.contains(id)) {
+        if sessions.contains(&id) && sessions.iter().all(|id| erased_sessions.contains(id)) {
             blanked.pieces += logs::delete_log(tx, source)?;
             sources::hide(tx, source)?;
         } else {
@@ -390,7 +388,7 @@ fn erase_mentions(
 
 /// Counts the records whose text could not be read.
 fn lost_texts(all: &[ErasedRecord]) -> usize {
-    all.iter().filter(|going| going.stored.is_lost).count()
+    all.iter().filter(|record| record.stored.is_lost).count()
 }
 
 /// Tables whose rows belong to one session.
@@ -438,13 +436,13 @@ fn erase_session(tx: &Transaction<'_>, id: i64, name: &str) -> Result<()> {
 
 fn erase_records(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     all: &[ErasedRecord],
 ) -> Result<()> {
-    let stored: Vec<_> = all.iter().map(|going| &going.stored).collect();
-    records::delete_records(tx, names, &stored)?;
+    let stored: Vec<_> = all.iter().map(|record| &record.stored).collect();
+    records::delete_records(tx, writer, &stored)?;
     // Words are looked up in the index after the rows are deleted.
-    names.index.flush(tx)
+    writer.index.flush(tx)
 }
 
 /// The lines of forgotten records, by source.
@@ -459,14 +457,14 @@ struct LogLines {
 impl LogLines {
     fn of(all: &[ErasedRecord]) -> Self {
         let mut lines = Self::default();
-        for going in all {
-            let of_sources = if going.detached {
+        for record in all {
+            let of_sources = if record.detached {
                 &mut lines.earlier
             } else {
                 &mut lines.current
             };
-            let of_source = of_sources.entry(going.source).or_default();
-            of_source.insert(going.line);
+            let of_source = of_sources.entry(record.source).or_default();
+            of_source.insert(record.line);
         }
         lines
     }
@@ -475,10 +473,10 @@ impl LogLines {
 /// Returns what to search logs and titles for: the texts, and the words that only they had.
 fn needles(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<Needles> {
     let mut needles = Needles::default();
-    for going in all {
-        needles.add(&going.stored.text);
+    for record in all {
+        needles.add(&record.stored.text);
     }
-    for word in distinctive_words(all.iter().map(|going| going.stored.text.as_str())) {
+    for word in distinctive_words(all.iter().map(|record| record.stored.text.as_str())) {
         if !index::contains_word(tx, &word)? {
             needles.add_word(word);
         }
@@ -557,7 +555,7 @@ fn name_of(connection: &Connection, session: i64) -> Result<(String, String)> {
 
 /// Deletes the contexts that no record refers to.
 fn contexts(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<()> {
-    let ids: BTreeSet<i64> = all.iter().map(|going| going.context).collect();
+    let ids: BTreeSet<i64> = all.iter().map(|record| record.context).collect();
     for id in ids {
         tx.prepare_cached(
             "DELETE FROM contexts WHERE id = ?1
@@ -570,9 +568,9 @@ fn contexts(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<()> {
 
 fn facts_of_records(tx: &Transaction<'_>, all: &[ErasedRecord]) -> Result<usize> {
     let mut touched = BTreeSet::new();
-    for going in all {
-        touched.extend(unlink(tx, "record = ?1", &going.stored.id)?);
-        injections::forget_item(tx, going.stored.id.as_bytes())?;
+    for record in all {
+        touched.extend(unlink(tx, "record = ?1", &record.stored.id)?);
+        injections::forget_item(tx, record.stored.id.as_bytes())?;
     }
     without_source(tx, touched)
 }

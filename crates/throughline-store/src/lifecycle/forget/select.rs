@@ -173,7 +173,7 @@ fn whole_sessions(
         return Ok(whole);
     }
     // A session without records matches words only when its digest has them all.
-    let told = match &selection.query {
+    let matching = match &selection.query {
         Some(query) => {
             let rows = index::rows_with_all_words(connection, query)?;
             Some(digest_rows::sessions_of_rows(connection, &rows)?)
@@ -192,7 +192,9 @@ fn whole_sessions(
     while let Some(row) = empty.next()? {
         let (id, workspace, flavor, ended): (i64, Option<i64>, String, Option<i64>) =
             (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-        let fits = told.as_ref().is_none_or(|told| told.contains(&id))
+        let fits = matching
+            .as_ref()
+            .is_none_or(|matching| matching.contains(&id))
             && (selection.names_nothing() || named.contains(&id))
             && within
                 .as_ref()

@@ -54,14 +54,14 @@ impl Store {
         now: Timestamp,
     ) -> Result<(DiskUsage, EvictionPlan)> {
         let usage = self.disk_usage(now)?;
-        let held = if self.may_need_eviction(&usage, policy, now)? {
+        let sessions = if self.may_need_eviction(&usage, policy, now)? {
             self.retained_sessions(&usage, now - quiet, now)?
         } else {
             Vec::new()
         };
-        let mut eviction = plan(&usage, &held, policy, now);
+        let mut eviction = plan(&usage, &sessions, policy, now);
         // A store without any session cannot get smaller, so it is not reported as too large.
-        if held.is_empty() {
+        if sessions.is_empty() {
             eviction.over_hard_cap_bytes = 0;
         }
         Ok((usage, eviction))

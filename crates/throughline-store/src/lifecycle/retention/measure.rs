@@ -193,14 +193,14 @@ fn measure_sessions(
             only_copy: row.get(7)?,
         })
     })?;
-    let mut held: Vec<RetainedSession> = rows.collect::<Result<_, _>>()?;
-    let weights: u64 = held
+    let mut retained: Vec<RetainedSession> = rows.collect::<Result<_, _>>()?;
+    let weights: u64 = retained
         .iter()
-        .fold(0, |sum, held| sum.saturating_add(held.bytes));
-    for held in &mut held {
+        .fold(0, |sum, session| sum.saturating_add(session.bytes));
+    for session in &mut retained {
         let share =
-            u128::from(usage.raw_bytes) * u128::from(held.bytes) / u128::from(weights.max(1));
-        held.bytes = u64::try_from(share).unwrap_or(u64::MAX);
+            u128::from(usage.raw_bytes) * u128::from(session.bytes) / u128::from(weights.max(1));
+        session.bytes = u64::try_from(share).unwrap_or(u64::MAX);
     }
-    Ok(held)
+    Ok(retained)
 }

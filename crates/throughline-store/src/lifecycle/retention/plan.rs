@@ -52,22 +52,22 @@ pub struct WorkspacePolicy {
 }
 
 impl RetentionPolicy {
-    fn workspace_policy(&self, held: &RetainedSession) -> Option<&WorkspacePolicy> {
-        let key = held.workspace.as_deref()?;
+    fn workspace_policy(&self, session: &RetainedSession) -> Option<&WorkspacePolicy> {
+        let key = session.workspace.as_deref()?;
         let mut all = self.workspaces.iter();
         all.find(|policy| key.contains(policy.workspace.as_str()))
     }
 
-    fn max_age(&self, held: &RetainedSession) -> Option<SignedDuration> {
+    fn max_age(&self, session: &RetainedSession) -> Option<SignedDuration> {
         let own = self
-            .workspace_policy(held)
+            .workspace_policy(session)
             .and_then(|policy| policy.raw_max_age);
         own.unwrap_or(self.raw_max_age)
     }
 
-    fn delete_after(&self, held: &RetainedSession) -> Option<SignedDuration> {
+    fn delete_after(&self, session: &RetainedSession) -> Option<SignedDuration> {
         let own = self
-            .workspace_policy(held)
+            .workspace_policy(session)
             .and_then(|policy| policy.delete_after);
         own.unwrap_or(self.delete_after)
     }
@@ -146,40 +146,20 @@ pub struct PlannedEviction {
     pub data_loss: bool,
 }
 
-/// The rule that evicts a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EvictionPass {
-    /// The user's `delete_after_days`, the only rule that applies below the soft cap.
-    DeleteAfter,
-    WorkspaceCap,
-    /// The soft cap, among sessions older than `raw_max_age_days`.
-    Age,
-    SoftCap,
-    HardCap,
-    /// The last resort: sessions that are active or have no digest.
-    Overflow,
-}
-
-impl EvictionPass {
-    pub const ALL: &[Self] = &[
-        Self::DeleteAfter,
-        Self::WorkspaceCap,
-        Self::Age,
-        Self::SoftCap,
-        Self::HardCap,
-        Self::Overflow,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DeleteAfter => "delete_after",
-            Self::WorkspaceCap => "workspace_cap",
-            Self::Age => "age",
-            Self::SoftCap => "soft_cap",
-            Self::HardCap => "hard_cap",
-            Self::Overflow => "overflow",
-        }
+memory::named_enum! {
+    /// The rule that evicts a session.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum EvictionPass {
+        /// The user's `delete_after_days`, the only rule that applies below the soft cap.
+        DeleteAfter = "delete_after",
+        WorkspaceCap = "workspace_cap",
+        /// The soft cap, among sessions older than `raw_max_age_days`.
+        Age = "age",
+        SoftCap = "soft_cap",
+        HardCap = "hard_cap",
+        /// The last resort: sessions that are active or have no digest.
+        Overflow = "overflow",
     }
 }
 
@@ -202,32 +182,34 @@ pub enum DeleteAfterStatus {
 /// Plans an eviction.
 pub fn plan(
     usage: &DiskUsage,
-    held: &[RetainedSession],
+    sessions: &[RetainedSession],
     policy: &RetentionPolicy,
     now: Timestamp,
 ) -> EvictionPlan {
-    let may_go = |held: &&RetainedSession| !held.pinned && held.captured.is_some();
-    let mut oldest: Vec<&RetainedSession> = held.iter().filter(may_go).collect();
+    let may_go = |session: &&RetainedSession| !session.pinned && session.captured.is_some();
+    let mut oldest: Vec<&RetainedSession> = sessions.iter().filter(may_go).collect();
     oldest.sort_by(|a, b| (a.last, &a.session).cmp(&(b.last, &b.session)));
     // A session that the agent no longer has cannot be read again, so it comes last in every pass.
-    oldest.sort_by_key(|held| held.only_copy);
+    oldest.sort_by_key(|session| session.only_copy);
     let mut planning = EvictionPlanner {
         raw_bytes: usage.raw_bytes,
         oldest,
         taken: HashSet::new(),
         plan: EvictionPlan::default(),
     };
-    planning.plan.age = planning.delete_after(usage, held, policy, now);
+    planning.plan.age = planning.delete_after(usage, sessions, policy, now);
     planning.workspace_caps(policy);
-    let digested = |held: &RetainedSession| held.state == RetentionState::Digested;
-    let is_aged = |held: &RetainedSession| {
-        let max = policy.max_age(held);
-        digested(held) && !held.only_copy && max.is_some_and(|max| held.is_older_than(max, now))
+    let digested = |session: &RetainedSession| session.state == RetentionState::Digested;
+    let is_aged = |session: &RetainedSession| {
+        let max = policy.max_age(session);
+        digested(session)
+            && !session.only_copy
+            && max.is_some_and(|max| session.is_older_than(max, now))
     };
     planning.evict_until(policy.raw_soft_cap_bytes, EvictionPass::Age, is_aged);
     planning.evict_until(policy.raw_soft_cap_bytes, EvictionPass::SoftCap, digested);
     planning.evict_until(policy.raw_hard_cap_bytes, EvictionPass::HardCap, digested);
-    let undigested = |held: &RetainedSession| held.state == RetentionState::Undigested;
+    let undigested = |session: &RetainedSession| session.state == RetentionState::Undigested;
     planning.evict_until(
         policy.raw_hard_cap_bytes,
         EvictionPass::Overflow,
@@ -254,29 +236,29 @@ impl<'h> EvictionPlanner<'h> {
     fn delete_after(
         &mut self,
         usage: &DiskUsage,
-        held: &[RetainedSession],
+        sessions: &[RetainedSession],
         policy: &RetentionPolicy,
         now: Timestamp,
     ) -> DeleteAfterStatus {
-        let is_old = |held: &RetainedSession| {
-            let max = policy.delete_after(held);
-            held.state == RetentionState::Digested
-                && max.is_some_and(|max| held.is_older_than(max, now))
+        let is_old = |session: &RetainedSession| {
+            let max = policy.delete_after(session);
+            session.state == RetentionState::Digested
+                && max.is_some_and(|max| session.is_older_than(max, now))
         };
         let old = self.candidates(is_old);
         if old.is_empty() {
             return DeleteAfterStatus::Done;
         }
-        if let Some(wrong) = detect_wrong_clock(usage, held, now) {
+        if let Some(wrong) = detect_wrong_clock(usage, sessions, now) {
             return wrong;
         }
         let paused = |at: Timestamp| now >= at && now.duration_since(at) < DELETE_AFTER_PAUSE;
         if usage.age_held_back.is_some_and(paused) {
             return DeleteAfterStatus::Paused;
         }
-        let max = DELETE_AFTER_COUNT_MIN.max(held.len() / DELETE_AFTER_SHARE);
-        for held in old.iter().take(max) {
-            self.evict(held, EvictionPass::DeleteAfter);
+        let max = DELETE_AFTER_COUNT_MIN.max(sessions.len() / DELETE_AFTER_SHARE);
+        for session in old.iter().take(max) {
+            self.evict(session, EvictionPass::DeleteAfter);
         }
         match old.len().saturating_sub(max) {
             0 => DeleteAfterStatus::Done,
@@ -289,17 +271,17 @@ impl<'h> EvictionPlanner<'h> {
             let Some(cap) = own.raw_soft_cap_bytes else {
                 continue;
             };
-            let here = self.candidates(|held| policy.workspace_policy(held) == Some(own));
-            let mut bytes: u64 = here.iter().map(|held| held.bytes).sum();
-            for held in here
+            let here = self.candidates(|session| policy.workspace_policy(session) == Some(own));
+            let mut bytes: u64 = here.iter().map(|session| session.bytes).sum();
+            for session in here
                 .iter()
-                .filter(|held| held.state == RetentionState::Digested)
+                .filter(|session| session.state == RetentionState::Digested)
             {
                 if bytes <= cap {
                     break;
                 }
-                bytes = bytes.saturating_sub(held.bytes);
-                self.evict(held, EvictionPass::WorkspaceCap);
+                bytes = bytes.saturating_sub(session.bytes);
+                self.evict(session, EvictionPass::WorkspaceCap);
             }
         }
     }
@@ -311,31 +293,31 @@ impl<'h> EvictionPlanner<'h> {
         pass: EvictionPass,
         may_go: impl Fn(&RetainedSession) -> bool,
     ) {
-        for held in self.candidates(may_go) {
+        for session in self.candidates(may_go) {
             if self.raw_bytes <= cap {
                 return;
             }
-            self.evict(held, pass);
+            self.evict(session, pass);
         }
     }
 
     /// Returns the sessions that may still be planned, the oldest first.
     fn candidates(&self, may_go: impl Fn(&RetainedSession) -> bool) -> Vec<&'h RetainedSession> {
         let left = self.oldest.iter().copied();
-        left.filter(|held| !self.taken.contains(&held.session) && may_go(held))
+        left.filter(|session| !self.taken.contains(&session.session) && may_go(session))
             .collect()
     }
 
-    fn evict(&mut self, held: &'h RetainedSession, pass: EvictionPass) {
-        self.raw_bytes = self.raw_bytes.saturating_sub(held.bytes);
-        self.taken.insert(&held.session);
+    fn evict(&mut self, session: &'h RetainedSession, pass: EvictionPass) {
+        self.raw_bytes = self.raw_bytes.saturating_sub(session.bytes);
+        self.taken.insert(&session.session);
         self.plan.sessions.push(PlannedEviction {
-            session: held.session.clone(),
-            bytes: held.bytes,
-            last: held.last,
+            session: session.session.clone(),
+            bytes: session.bytes,
+            last: session.last,
             pass,
             data_loss: matches!(
-                held.state,
+                session.state,
                 RetentionState::Undigested | RetentionState::Live { digested: false }
             ),
         });
@@ -345,15 +327,18 @@ impl<'h> EvictionPlanner<'h> {
 /// Returns how the clock contradicts the times of the sessions, if it does.
 fn detect_wrong_clock(
     usage: &DiskUsage,
-    held: &[RetainedSession],
+    sessions: &[RetainedSession],
     now: Timestamp,
 ) -> Option<DeleteAfterStatus> {
-    let later = |held: &&RetainedSession| held.last > now + CLOCK_BEHIND_MAX;
+    let later = |session: &&RetainedSession| session.last > now + CLOCK_BEHIND_MAX;
     // A single log with a wrong date does not mean a wrong clock.
-    if held.iter().filter(later).count() * 10 > held.len() {
+    if sessions.iter().filter(later).count() * 10 > sessions.len() {
         return Some(DeleteAfterStatus::ClockBehind);
     }
-    let seen = held.iter().map(|held| held.last).chain(usage.newest);
+    let seen = sessions
+        .iter()
+        .map(|session| session.last)
+        .chain(usage.newest);
     let newest = seen.filter(|last| *last <= now + CLOCK_BEHIND_MAX).max()?;
     (now.duration_since(newest) > CLOCK_AHEAD_MAX).then_some(DeleteAfterStatus::ClockAhead)
 }

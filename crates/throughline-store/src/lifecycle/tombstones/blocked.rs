@@ -34,7 +34,7 @@ pub(crate) struct BlockedContent {
 
 pub(crate) fn blocked_by_tombstones(
     tx: &Transaction<'_>,
-    names: &mut WriterState,
+    writer: &mut WriterState,
     redactor: &Redactor,
     batch: &Batch,
 ) -> Result<BlockedContent> {
@@ -91,7 +91,7 @@ pub(crate) fn blocked_by_tombstones(
     out.whole_source = only_forgotten && !sources::is_used_elsewhere(tx, key)?;
     if !out.whole_source && !out.records.is_empty() {
         // The words that wait to be indexed may also occur in other records.
-        names.index.flush(tx)?;
+        writer.index.flush(tx)?;
         out.look_for_words(tx, batch)?;
     }
     Ok(out)

@@ -43,20 +43,13 @@ pub struct Tombstone {
     pub forgotten: Option<Timestamp>,
 }
 
-/// What a tombstone blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TombstoneKind {
-    Record,
-    Session,
-}
-
-impl TombstoneKind {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Record => "record",
-            Self::Session => "session",
-        }
+memory::named_enum! {
+    /// What a tombstone blocks.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TombstoneKind {
+        Record = "record",
+        Session = "session",
     }
 }
 

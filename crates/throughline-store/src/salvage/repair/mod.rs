@@ -163,15 +163,15 @@ fn close(connection: Connection, path: &Path) -> Result<()> {
 /// Moves the damaged store to quarantine unchanged, and deletes the quarantine of an earlier
 /// repair.
 fn move_to_quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
-    let (kept, coming) = (
+    let (quarantine, incoming) = (
         folder.join(QUARANTINE),
         folder.join(format!("{QUARANTINE}.new")),
     );
-    files::remove_dir_if_exists(&coming)?;
-    files::create_private_dir(&coming)?;
+    files::remove_dir_if_exists(&incoming)?;
+    files::create_private_dir(&incoming)?;
     for part in PARTS {
         let from = files::with_suffix(store, part);
-        let to = files::with_suffix(&coming.join("throughline.db"), part);
+        let to = files::with_suffix(&incoming.join("throughline.db"), part);
         if !from.exists() {
             continue;
         }
@@ -180,9 +180,9 @@ fn move_to_quarantine(folder: &Path, store: &Path) -> Result<PathBuf> {
             fs::copy(&from, &to).map_err(Error::io(&to))?;
         }
     }
-    files::remove_dir_if_exists(&kept)?;
-    rename(&coming, &kept)?;
-    Ok(kept)
+    files::remove_dir_if_exists(&quarantine)?;
+    rename(&incoming, &quarantine)?;
+    Ok(quarantine)
 }
 
 /// Returns the folder that keeps the damaged store.

@@ -92,7 +92,7 @@ impl Salvager<'_> {
             return Ok(true);
         };
         let mut outcome = Ok(());
-        let (mut kept, mut misfits) = (0, 0);
+        let (mut written, mut misfits) = (0, 0);
         let tx = self.tx;
         let found = tree::walk_tree(
             self.image,
@@ -108,13 +108,13 @@ impl Salvager<'_> {
                     shape.coerce(&mut row.cells);
                 }
                 match put(tx, shape, row) {
-                    Ok(written) => kept += written,
+                    Ok(rows) => written += rows,
                     Err(error) => outcome = Err(error),
                 }
             },
         );
         outcome?;
-        self.keep(shape, kept);
+        self.keep(shape, written);
         self.count_damage(shape, found.bad_pages, found.bad_rows + misfits);
         Ok(found.bad_pages > 0)
     }
@@ -145,8 +145,8 @@ impl Salvager<'_> {
             }
             self.count_damage(shape, 0, bad);
             for row in rows {
-                let kept = put(self.tx, shape, row)?;
-                self.keep(shape, kept);
+                let written = put(self.tx, shape, row)?;
+                self.keep(shape, written);
             }
         }
         Ok(())

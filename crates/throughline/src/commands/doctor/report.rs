@@ -220,7 +220,7 @@ fn print_seal(out: &mut impl Write, seal: Option<&EncryptionInfo>) -> anyhow::Re
             out,
             "  encrypted with key {} in {}",
             seal.key,
-            encrypt::format_key_place(&seal.place)
+            encrypt::format_key_location(&seal.place)
         )?,
     }
     Ok(())

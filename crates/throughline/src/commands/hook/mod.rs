@@ -28,7 +28,7 @@ use self::output::HookOutput;
 use crate::commands::App;
 use crate::config::HookConfig;
 use crate::environment::HookEnvironment;
-use crate::output::Exit;
+use crate::output::{Exit, panic_position};
 
 /// Answer a hook of an agent
 ///
@@ -179,8 +179,10 @@ fn clamp_deadline(ms: u64) -> Duration {
 #[expect(clippy::exit, reason = "a panic must not reach the agent")]
 fn exit_zero_on_panic(log: HookLog) {
     std::panic::set_hook(Box::new(move |panic| {
-        log.write(&format!("panicked: {panic}"));
-        std::process::exit(0);
+        log.write(&format!("internal error at {}", panic_position(panic)));
+        if !redact::is_detecting() {
+            std::process::exit(0);
+        }
     }));
 }
 
