@@ -190,7 +190,7 @@ export const recordAt = (row: number) => rows?.[row] ?? row;
 export const rowHeights = () => heights;
 export const targetRow = () => target;
 
-/** Lists the records of a mode. What belongs to a call stands behind it, also where several calls were made at once. */
+/** Lists the records of a mode. What belongs to a call stands below it, also where several calls were made at once. */
 function arrange(next: Mode): void {
   const read = outline.value!;
   const shown = SHOWN[next];
@@ -310,7 +310,7 @@ export function jumpToMatch(by: 1 | -1, orHere = false): void {
   const next =
     by > 0 ? matches.find((n) => n > here || (orHere && n === here)) ?? matches[0] : matches.findLast((n) => n < here) ?? matches.at(-1);
   jump(next!);
-  // The match may stand behind the place where the text was cut.
+  // The match may stand after the place where the text was cut.
   const shown = entry(next!);
   if (!shown || isCut(shown)) void loadWhole(next!);
 }

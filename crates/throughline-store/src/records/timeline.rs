@@ -37,7 +37,7 @@ pub struct SessionOutline {
     pub at: Vec<Option<i64>>,
     /// The names of the tools, each once.
     pub tools: Vec<String>,
-    /// Records that belong to an earlier call and do not stand directly behind it, because the
+    /// Records that belong to an earlier call and do not stand directly after it, because the
     /// agent made several calls at once: the position of the record, and the position of the
     /// record of the same call that it follows.
     pub follows: Vec<(usize, usize)>,
@@ -59,7 +59,7 @@ impl SessionOutline {
 #[derive(Default)]
 struct CallOrder {
     last: HashMap<String, usize>,
-    /// The last record that does not stand directly behind its call.
+    /// The last record that does not stand directly after its call.
     moved: Option<usize>,
 }
 
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn records_behind_their_call_stay_where_they_are() {
+    fn records_after_their_call_stay_where_they_are() {
         use RecordKind::{Artifact, ToolResult, ToolUse};
         let one_by_one = [
             (ToolUse, "a"),
