@@ -334,7 +334,8 @@ await journey("usage, files, patterns, what is kept and settings are shown", asy
   await press("6");
   await page.getByRole("heading", { name: "How well its memory works" }).waitFor();
   await page.getByLabel("Workspace", { exact: true }).selectOption("/home/dev/proj");
-  await page.locator(".capsule summary").first().press("Enter");
+  // Other workspaces have no preferences, so this is no longer the list of the one before.
+  await page.locator(".capsule summary", { hasText: "preference of the user" }).press("Enter");
   await page.locator(".capsule[open] pre").first().waitFor();
   await page.locator(".budget").waitFor();
   await page.getByText("working memory hits").waitFor();
