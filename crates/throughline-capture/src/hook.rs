@@ -4,7 +4,7 @@
 //! agents at once, and the [`Dialect`] that recognises the payload decides what its event means.
 //! [`HookAnswer::render`] turns an answer into that agent's format. Each agent's dialect is one
 //! file, `flavor/<agent>/hook.rs`, and one line in [`DIALECTS`]. What the answer says is not
-//! decided here. [`turn`] is what a payload says of a session whose log cannot be read.
+//! decided here. [`turn`] is what a payload says about a session whose log cannot be read.
 
 pub mod turn;
 pub mod wire;

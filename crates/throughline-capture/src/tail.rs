@@ -100,11 +100,14 @@ pub fn read_source(
     }
     let mut file = File::open(&source.path)?;
     let metadata = file.metadata()?;
+    // Reading a pipe or a device could block forever.
     if !metadata.is_file() {
         return Err(io::Error::other("not a file"));
     }
     let stamp = stamp_from_metadata(&metadata);
     let is_complete = is_complete(&stamp, now);
+    // Only appended lines can be continued. Documents are rewritten as a whole, and a compressed
+    // log has no offset to seek to.
     let resumed = match cursor {
         Some(cursor) if source.format == SourceFormat::Lines => {
             has_same_prefix(&mut file, &stamp, cursor)?.then_some(cursor)
@@ -138,6 +141,7 @@ pub fn read_source(
         }
         SourceFormat::LinesZstd => {
             let mut decoder = zstd::stream::read::Decoder::new(&file)?;
+            // The header of a hostile file could ask for gigabytes of window.
             decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
             tail.read_lines(BufReader::with_capacity(BUFFER_BYTES, decoder), None, emit)
         }
@@ -152,6 +156,8 @@ fn read_database(
     now: Timestamp,
     emit: &mut dyn FnMut(SourceChunk) -> ControlFlow<()>,
 ) -> io::Result<()> {
+    // The stamp is taken before the rows are read: what is written in between changes it again, and
+    // the next sweep reads on.
     let stamp = source_stamp(source)?;
     let mut parsed = ParseOutput::default();
     let state = cursor.and_then(|cursor| cursor.state.as_deref());

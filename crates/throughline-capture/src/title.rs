@@ -27,7 +27,7 @@ pub(crate) fn first_line_title(text: &str) -> Option<String> {
     (!line.is_empty()).then(|| shorten_title(line))
 }
 
-/// Cuts a title that is too long behind a word, and marks that it goes on.
+/// Cuts a title that is too long after a word, and marks that it goes on.
 fn shorten_title(title: &str) -> String {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some((limit, _)) = title.char_indices().nth(TITLE_CHARS_MAX) else {

@@ -53,6 +53,8 @@ pub fn write_pending_checkpoints(
             break;
         }
         let checkpoints = derive_checkpoints(store, &session)?;
+        // The revision detects records that came while the checkpoints were derived; the session
+        // is then pending again.
         if store.put_checkpoints(&session, revision, &checkpoints)? {
             report.sessions += 1;
             report.checkpoints += checkpoints.len();

@@ -1,5 +1,6 @@
 //! Do two failures have the same cause? The names of diagnostics are compared with labels: a pair
-//! of outputs counts as found if they share a name.
+//! of outputs counts as found if they share a name. `tools.txt` says which names an output gets, no
+//! more and no less.
 
 use std::collections::BTreeSet;
 
@@ -80,4 +81,24 @@ fn failures_that_were_seen_are_told_apart() {
 #[test]
 fn failures_that_were_held_out_are_told_apart() {
     check(include_str!("failures/held_out.txt"), 60);
+}
+
+#[test]
+fn outputs_of_many_tools_get_their_names_and_no_others() {
+    let file = include_str!("failures/tools.txt").replace("\\e", "\x1b");
+    let failures = failures(&file);
+    assert!(failures.len() >= 300, "{}", failures.len());
+    let wrong = failures.iter().filter_map(|failure| {
+        let names: Vec<String> = diagnostics(&failure.output)
+            .into_iter()
+            .map(|found| found.name)
+            .collect();
+        let names = match names.is_empty() {
+            true => "-".to_owned(),
+            false => names.join("; "),
+        };
+        (names != failure.cause).then(|| format!("{names}, not {}", failure.cause))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,5 +1,6 @@
 //! Asks questions of a store of real logs and measures where the records that answer them rank.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -88,9 +89,11 @@ struct QuestionFeatures<'a> {
     shown: Vec<String>,
 }
 
-/// Where to write more than the tables.
+/// How to ask, and where to write more than the tables.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerOptions<'a> {
+    /// Asks for so many words of each question instead of the question.
+    pub(crate) keywords: Option<usize>,
     /// Lists the questions whose answer is not among the first three.
     pub(crate) lists_misses: bool,
     /// Writes the features of all hits to this file.
@@ -108,7 +111,10 @@ pub(crate) fn run(
     let mut ranks: BTreeMap<String, AnswerRanks> = BTreeMap::new();
     let mut prompts: BTreeMap<String, PromptCounts> = BTreeMap::new();
     let mut misses = String::new();
-    for question in read_questions(questions)? {
+    for mut question in read_questions(questions)? {
+        if let Some(count) = options.keywords {
+            question.question = longest_words(&question.question, count);
+        }
         let ranked = search(store, &question, features.is_some(), now)?;
         let answers: HashSet<RecordId> = question.answers.iter().copied().collect();
         let mut found = ranked.hits.iter();
@@ -181,6 +187,19 @@ fn read_questions(path: &Path) -> anyhow::Result<Vec<LogQuestion>> {
         }
     }
     Ok(questions)
+}
+
+/// Returns the longest words of a question, the longest first. People search for such words, and
+/// long words are mostly the ones that say what a question is about.
+fn longest_words(question: &str, count: usize) -> String {
+    let words = question.split_whitespace();
+    let mut words: Vec<&str> = words
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|word| store::terms::is_content(&word.to_lowercase()))
+        .collect();
+    words.sort_by_key(|word| Reverse(word.len()));
+    words.truncate(count);
+    words.join(" ")
 }
 
 /// Searches as people do, or for all that the weights are fitted to.
@@ -304,6 +323,13 @@ fn percent(part: usize, whole: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keywords_are_the_longest_words_that_say_something() {
+        let question = "why did the checkpoint view crash after the upgrade?";
+        assert_eq!(longest_words(question, 2), "checkpoint upgrade");
+        assert_eq!(longest_words("what was it?", 2), "");
+    }
 
     #[test]
     fn ranks_are_summed_up() {

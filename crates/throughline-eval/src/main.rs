@@ -84,6 +84,10 @@ enum EvalCommand {
         #[arg(long, value_name = "DIR", env = "THROUGHLINE_HOME")]
         home: PathBuf,
 
+        /// Search for so many of the longest words of each question instead of the question
+        #[arg(long, value_name = "NUMBER")]
+        keywords: Option<usize>,
+
         /// List the questions whose answer is not among the first three hits
         #[arg(long)]
         misses: bool,
@@ -106,10 +110,12 @@ fn main() -> anyhow::Result<()> {
         Some(EvalCommand::Answers {
             questions,
             home,
+            keywords,
             misses,
             features,
         }) => {
             let options = AnswerOptions {
+                keywords: *keywords,
                 lists_misses: *misses,
                 features: features.as_deref(),
             };

@@ -16,7 +16,7 @@ use crate::{Trust, Usage};
 /// version here too.
 ///
 /// [`signal::VERSION`]: crate::signal::VERSION
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A digest keeps this many prompts from the start of the session …
 pub const FIRST_PROMPTS_MAX: usize = 2;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::alternatives::are_alternatives;
 pub use self::relation::{FactRelation, ParsedStatement, relation};
-use crate::words::StemmedText;
+use crate::words::{StemmedText, split_words};
 use crate::{RecordId, Trust};
 
 /// The maximum length of a fact in words.
@@ -66,10 +66,8 @@ named_enum! {
 pub struct FactId([u8; 16]);
 
 impl FactId {
+    /// Returns the id of a statement. It does not depend on the order of the words.
     pub fn from_text(workspace: Option<&str>, text: &str) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(workspace.unwrap_or_default().as_bytes());
-        hasher.update(b"\0");
         let words = StemmedText::parse(text);
         // A text that consists of stop words only is hashed as it is.
         let words_text = if words.stems.is_empty() {
@@ -77,6 +75,20 @@ impl FactId {
         } else {
             words.to_line()
         };
+        Self::from_parts(workspace.unwrap_or_default().as_bytes(), &words_text)
+    }
+
+    /// Returns the id of a statement that has the words of the one with this id, in an order that
+    /// says the opposite: "tabs over spaces", "spaces over tabs".
+    pub fn in_other_order(self, text: &str) -> Self {
+        let words: Vec<_> = split_words(text).collect();
+        Self::from_parts(&self.0, &words.join(" "))
+    }
+
+    fn from_parts(scope: &[u8], words_text: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(scope);
+        hasher.update(b"\0");
         hasher.update(words_text.as_bytes());
         let mut id = [0; 16];
         id.copy_from_slice(&hasher.finalize().as_bytes()[..16]);

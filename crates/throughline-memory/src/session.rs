@@ -49,7 +49,7 @@ impl Session {
     }
 }
 
-/// What the user says of a session. Logs do not change it.
+/// What the user says about a session. Logs do not change it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionMarks {

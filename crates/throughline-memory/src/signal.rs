@@ -9,13 +9,13 @@ use crate::RecordId;
 
 /// The version of the names. It changes when the same text would get another name, so that old
 /// and new names are never mixed up.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The beginnings of names that stand for compile errors, failing tests and exceptions. Writing
 /// code means meeting them; they are a problem only if they recur often.
 #[rustfmt::skip]
 const ROUTINE: &[&str] = &[
-    "bundler/", "cargo-test/", "cc-error/", "clojure/", "csc/", "dart/error", "dotnet-test/",
+    "bundler/", "cargo-test/", "cc-error/", "clojure/", "csc/", "dartc/", "dotnet-test/",
     "elixir/", "elm/", "exception/", "exunit/", "forge-test/", "ghc/", "go-build/", "go-test/",
     "golangci/typecheck", "javac/", "js-test/failed", "julia/", "junit/", "kotlinc/", "lua/",
     "minitest/", "msvc/", "ocaml/", "php/", "phpunit/", "pytest/", "rspec/", "ruby/", "rustc/",

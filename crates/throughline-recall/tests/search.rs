@@ -312,7 +312,7 @@ fn what_is_pinned_or_helped_comes_forward_and_what_did_not_falls_back() {
     assert!(place(names[next]) > place(names[other]), "did not help");
 }
 
-/// Records that something was shown, and what was said of it.
+/// Records that something was shown, and what was said about it.
 fn shown(store: &Store, name: &str, record: RecordId, verdict: store::InjectionVerdict) {
     store
         .record_injection(NewInjection {

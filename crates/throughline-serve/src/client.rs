@@ -119,6 +119,8 @@ impl HookCall {
             connected => connected?,
         };
         let mut headers = wire::headers_from_hints(hints);
+        // The acknowledgement tells the hook that a thread has taken up its payload. A daemon that
+        // only accepts connections but does not answer cannot send it.
         headers.push(("expect", "100-continue".to_owned()));
         let head = request_head("POST", wire::HOOK_PATH, payload.len(), &headers);
         Ok(Self {

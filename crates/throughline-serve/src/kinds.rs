@@ -151,10 +151,10 @@ impl PartialSchema for FactKindName {
 
 impl ToSchema for FactKindName {}
 
-fn enum_schema(what: &str, names: impl Iterator<Item = &'static str>) -> RefOr<ApiSchema> {
+fn enum_schema(description: &str, names: impl Iterator<Item = &'static str>) -> RefOr<ApiSchema> {
     ObjectBuilder::new()
         .schema_type(Type::String)
-        .description(Some(what))
+        .description(Some(description))
         .enum_values(Some(names))
         .into()
 }

@@ -122,7 +122,9 @@ pub fn run(stage: &Stage, context: &StageContext<'_>) -> store::Result<()> {
         }
         Stage::Summaries => update_due_summaries(store, settings, stop, now).map(drop),
         Stage::SessionFacts(session) if settings.extract_facts => {
-            distill::facts::extract_ended_session(store, session, now).map(drop)
+            let found = distill::facts::extract_ended_session(store, session, now)?;
+            record_facts(store, Some(session), &found, now);
+            Ok(())
         }
         Stage::SessionFacts(_) => Ok(()),
         Stage::Checkpoints => {
@@ -170,14 +172,47 @@ pub fn record_sweep(store: &Store, sweep: &SweepReport, now: Timestamp) {
             "logs": sweep.ingested, "records": sweep.records, "read_bytes": sweep.read_bytes,
             "no_longer_in_source": sweep.no_longer_in_source, "failed": sweep.failed,
         });
-        record_event(store, EventName::SweepFinished, &figures, now);
+        record_event(store, EventName::SweepFinished, None, &figures, now);
+    }
+}
+
+/// Adds the sweeps of a watcher to the event log. A watcher sweeps with every line that an agent
+/// writes, so the sweeps of a minute become one event.
+#[derive(Debug, Default)]
+pub struct SweepLog {
+    pending: SweepReport,
+    recorded: Option<Timestamp>,
+}
+
+impl SweepLog {
+    const INTERVAL: SignedDuration = SignedDuration::from_secs(60);
+
+    pub fn add(&mut self, store: &Store, sweep: &SweepReport, now: Timestamp) {
+        self.pending.add(sweep.clone());
+        let is_due = |recorded| now.duration_since(recorded) >= Self::INTERVAL;
+        if self.recorded.is_none_or(is_due) {
+            self.flush(store, now);
+        }
+    }
+
+    /// Records the sweeps since the last event.
+    pub fn flush(&mut self, store: &Store, now: Timestamp) {
+        record_sweep(store, &self.pending, now);
+        self.pending = SweepReport::default();
+        self.recorded = Some(now);
     }
 }
 
 /// Adds an event to the log. The work itself is done, so a failure is only reported.
-fn record_event(store: &Store, name: EventName, figures: &Value, now: Timestamp) {
+fn record_event(
+    store: &Store,
+    name: EventName,
+    session: Option<&SessionId>,
+    figures: &Value,
+    now: Timestamp,
+) {
     let figures = figures.as_object().cloned().unwrap_or_default();
-    if let Err(error) = store.record_event(now, name, None, figures) {
+    if let Err(error) = store.record_event(now, name, session, figures) {
         tracing::warn!(%error, name = name.as_str(), "event not recorded");
     }
 }
@@ -189,10 +224,14 @@ fn write_session_summary(
     session: &SessionId,
     write: impl FnOnce(&SummarySettings) -> Result<(), SummaryError>,
 ) -> store::Result<()> {
-    let summary = context.settings.summary.as_ref();
-    let Some(summary) = summary.filter(|_| !context.store.is_encrypted()) else {
+    let Some(summary) = context.settings.summary.as_ref() else {
+        let name = EventName::ExtractionDeclinedDisabled;
+        record_event(context.store, name, Some(session), &json!({}), context.now);
         return Ok(());
     };
+    if context.store.is_encrypted() {
+        return Ok(());
+    }
     match write(summary) {
         Ok(()) => Ok(()),
         Err(SummaryError::Store(error)) => Err(error),
@@ -250,7 +289,7 @@ pub fn extract_facts_with_model(
             "sessions": found.sessions, "facts": found.facts, "repeated": found.repeated,
             "by_model": found.facts + found.repeated,
         });
-        record_event(store, EventName::FactsExtracted, &figures, now);
+        record_event(store, EventName::FactsExtracted, None, &figures, now);
     }
     Ok(report)
 }
@@ -292,14 +331,24 @@ pub fn extract_facts(
         return Ok(None);
     }
     let found = distill::facts::extract_pending_facts(store, now, &stopped)?;
+    record_facts(store, None, &found, now);
+    Ok(Some(found))
+}
+
+/// Adds an extraction of facts that read something to the event log.
+fn record_facts(
+    store: &Store,
+    session: Option<&SessionId>,
+    found: &distill::facts::FactReport,
+    now: Timestamp,
+) {
     if found.sessions > 0 {
         let figures = json!({
             "sessions": found.sessions, "facts": found.facts, "repeated": found.repeated,
             "by_model": 0,
         });
-        record_event(store, EventName::FactsExtracted, &figures, now);
+        record_event(store, EventName::FactsExtracted, session, &figures, now);
     }
-    Ok(Some(found))
 }
 
 /// Writes the digests that are due, then evicts what the retention policy does not keep.
@@ -342,7 +391,7 @@ pub fn digest_and_evict(
             "freed_bytes": retained.freed, "raw_bytes": retained.final_usage,
             "data_loss_sessions": retained.data_loss.len(),
         });
-        record_event(store, EventName::RetentionFinished, &figures, now);
+        record_event(store, EventName::RetentionFinished, None, &figures, now);
     }
     Ok((digested, retained))
 }

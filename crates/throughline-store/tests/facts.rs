@@ -69,6 +69,23 @@ fn fact(place: &str, text: &str, trust: Trust) -> NewFact {
 }
 
 #[test]
+fn the_same_words_in_another_order_say_the_opposite() {
+    let test = Test::new();
+    let tabs = "I prefer tabs over spaces";
+    let spaces = "I prefer spaces over tabs";
+    let first = test.say(tabs, Trust::User);
+    let second = test.say(spaces, Trust::User);
+    assert!(!second.repeated);
+    assert_eq!(second.superseded, [first.id]);
+    assert!(test.say(spaces, Trust::User).repeated);
+    assert_eq!(test.texts(false), [spaces]);
+    // A user who returns to the first opinion gets the first fact back.
+    let third = test.say(tabs, Trust::User);
+    assert_eq!((third.id, third.superseded), (first.id, vec![second.id]));
+    assert_eq!(test.texts(false), [tabs]);
+}
+
+#[test]
 fn what_is_said_again_is_one_fact() {
     let test = Test::new();
     let first = test.say("Always use pnpm.", Trust::User);

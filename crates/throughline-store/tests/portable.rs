@@ -376,7 +376,7 @@ fn another_file_is_refused_whole() {
     assert_eq!(store.dump().unwrap(), before);
 }
 
-/// A store with a key of its own that exported what it says of its user.
+/// A store with a key of its own that exported what it says about its user.
 fn strangers_export() -> String {
     let (_dir, store) = two_sessions();
     let fact = NewFact {

@@ -27,7 +27,7 @@ use capture::{CaptureScope, Root, Sources, SweepControl, SweepReport, WatchOptio
 use jiff::Timestamp;
 use store::{Query, Store};
 
-/// Logs of one project lie in one folder.
+/// Logs of one project are in one folder.
 const LOGS_PER_FOLDER: usize = 100;
 /// The kernel counts processor time in these, on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;

@@ -11,6 +11,9 @@ use crate::commands::{Command, search};
 /// written by hand; a test compares it with the commands that exist.
 const HELP: &str = include_str!("help.txt");
 
+/// The heading of the options that every command has, which stand behind those of the command.
+const GLOBAL_OPTIONS: &str = "Global options";
+
 /// Session memory for coding agents
 #[derive(Debug, Parser)]
 #[command(
@@ -25,23 +28,30 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 
     /// Keep all data in this folder
-    #[arg(long, global = true, value_name = "DIR", env = "THROUGHLINE_HOME")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS)]
+    #[arg(value_name = "DIR", env = "THROUGHLINE_HOME", hide_env_values = true)]
     pub(crate) home: Option<PathBuf>,
 
     /// Read this configuration file instead of the default one
-    #[arg(long, global = true, value_name = "FILE", env = "THROUGHLINE_CONFIG")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS)]
+    #[arg(
+        value_name = "FILE",
+        env = "THROUGHLINE_CONFIG",
+        hide_env_values = true
+    )]
     pub(crate) config: Option<PathBuf>,
 
-    /// Whether to print colors
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    /// When to print colors
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS)]
+    #[arg(value_name = "WHEN", default_value = "auto")]
     pub(crate) color: clap::ColorChoice,
 
     /// Do not show long output in a pager
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS)]
     pub(crate) no_pager: bool,
 }
 
-/// Rewrites `-word` behind `search` to an option that clap accepts. Everything behind `--` is left
+/// Rewrites `-word` after `search` to an option that clap accepts. Everything after `--` is left
 /// alone.
 pub(crate) fn rewrite_arguments(arguments: Vec<OsString>) -> Vec<OsString> {
     let Some(search) = arguments.iter().position(|argument| argument == "search") else {

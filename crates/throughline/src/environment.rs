@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use anyhow::Context;
 use capture::AgentEnv;
@@ -201,8 +202,14 @@ impl Environment {
     pub(crate) fn apply_output_options(&mut self, color: clap::ColorChoice, pager_off: bool) {
         match color {
             clap::ColorChoice::Auto => {}
-            clap::ColorChoice::Always => (self.color, self.wants_color) = (true, true),
-            clap::ColorChoice::Never => (self.color, self.wants_color) = (false, false),
+            clap::ColorChoice::Always => {
+                (self.color, self.wants_color) = (true, true);
+                MESSAGE_COLOR.store(COLOR_ALWAYS, Ordering::Relaxed);
+            }
+            clap::ColorChoice::Never => {
+                (self.color, self.wants_color) = (false, false);
+                MESSAGE_COLOR.store(COLOR_NEVER, Ordering::Relaxed);
+            }
         }
         if let Some(terminal) = self.terminal.as_mut().filter(|_| pager_off) {
             terminal.pager = None;
@@ -340,6 +347,22 @@ fn stdout_terminal(path: &[PathBuf]) -> Option<Terminal> {
     })
     // Some programs that open a terminal never set its size.
     .filter(|terminal| terminal.columns > 0 && terminal.rows > 0)
+}
+
+/// What `--color` says about messages. It is global because messages are also printed where no
+/// environment is at hand, such as for an error in `main`.
+static MESSAGE_COLOR: AtomicU8 = AtomicU8::new(COLOR_AUTO);
+const COLOR_AUTO: u8 = 0;
+const COLOR_ALWAYS: u8 = 1;
+const COLOR_NEVER: u8 = 2;
+
+/// Returns whether messages have colors.
+pub(crate) fn message_color() -> bool {
+    match MESSAGE_COLOR.load(Ordering::Relaxed) {
+        COLOR_ALWAYS => true,
+        COLOR_NEVER => false,
+        _ => std::io::stderr().is_terminal() && wants_color(),
+    }
 }
 
 /// Returns the width of the terminal that shows our messages.

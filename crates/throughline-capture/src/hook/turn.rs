@@ -1,4 +1,4 @@
-//! What a hook's payload says of a session, for sessions whose log cannot be read.
+//! What a hook's payload says about a session, for sessions whose log cannot be read.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -45,7 +45,7 @@ pub struct HookToolCall {
 }
 
 impl HookTurn {
-    /// Returns what an event says of its session. Subagents and automatic prompts are left out.
+    /// Returns what an event says about its session. Subagents and automatic prompts are left out.
     pub fn from_event(event: &HookEvent) -> Option<Self> {
         if event.subagent.is_some() {
             return None;

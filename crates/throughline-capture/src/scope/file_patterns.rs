@@ -91,7 +91,7 @@ pub(super) struct Mentions<'a> {
     /// Without an automaton every text is looked at closely.
     literals: Option<&'a LiteralSearch>,
     text: &'a str,
-    /// The offset that was searched from, and the first literal behind it.
+    /// The offset that was searched from, and the first literal after it.
     next: Option<(usize, Option<Match>)>,
 }
 

@@ -39,6 +39,29 @@ pub struct SweepReport {
     pub interrupted: bool,
 }
 
+impl SweepReport {
+    /// Adds the results of a sweep of other sources.
+    pub fn add(&mut self, other: Self) {
+        self.discovered += other.discovered;
+        self.ingested += other.ingested;
+        self.skipped_unchanged += other.skipped_unchanged;
+        self.gone += other.gone;
+        self.records += other.records;
+        self.no_longer_in_source += other.no_longer_in_source;
+        self.read_bytes += other.read_bytes;
+        for (reason, lines) in other.skipped_lines {
+            *self.skipped_lines.entry(reason).or_default() += lines;
+        }
+        for (kind, entries) in other.unknown {
+            *self.unknown.entry(kind).or_default() += entries;
+        }
+        self.clamped += other.clamped;
+        self.trouble.extend(other.trouble);
+        self.failed += other.failed;
+        self.interrupted |= other.interrupted;
+    }
+}
+
 /// How far a sweep has come, in bytes to read.
 #[derive(Clone, Copy, Debug)]
 pub struct SweepProgress {

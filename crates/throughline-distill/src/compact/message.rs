@@ -116,10 +116,10 @@ fn is_tool_search(tool: Option<&str>) -> bool {
     tool.is_some_and(|tool| name(tool).contains("toolsearch"))
 }
 
-fn compaction_message(task: &CompactionTask<'_>, what: &str, block: Block) -> Message {
+fn compaction_message(task: &CompactionTask<'_>, part: &str, block: Block) -> Message {
     let last = task.messages.last();
     Message {
-        id: compaction_id(task, what),
+        id: compaction_id(task, part),
         api_id: None,
         session: last.map_or_else(|| memory::SessionId::new(""), |last| last.session.clone()),
         at: task.messages.iter().rev().find_map(|message| message.at),
@@ -135,7 +135,7 @@ fn compaction_message(task: &CompactionTask<'_>, what: &str, block: Block) -> Me
 
 /// Derives the id of a message from the end of the conversation, so that compacting the same
 /// conversation twice gives the same ids.
-fn compaction_id(task: &CompactionTask<'_>, what: &str) -> MessageId {
+fn compaction_id(task: &CompactionTask<'_>, part: &str) -> MessageId {
     let last = task.messages.last().map_or("", |last| last.id.as_str());
-    IdChain::default().link(&["compaction", what, last])
+    IdChain::default().link(&["compaction", part, last])
 }

@@ -58,7 +58,7 @@ pub struct CompactionTask<'a> {
     pub transcript: Option<&'a str>,
     /// The files, todos and plan to restore. `None`: those that the messages mention last.
     pub restored: Option<&'a RestoredContext>,
-    /// What working memory knows of the session's files. It completes what the messages mention.
+    /// What working memory knows about the session's files. It completes what the messages mention.
     pub remembered: Option<&'a RememberedFiles>,
     /// What the agent's hooks said at this compaction; the model sees it after the summary.
     pub hook_results: &'a [String],

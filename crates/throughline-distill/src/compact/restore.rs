@@ -31,7 +31,7 @@ pub struct RestoredFile {
     pub card: Option<String>,
 }
 
-/// What the working memory of a session knows of its files.
+/// What the working memory of a session knows about its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RememberedFiles {
     /// The last used files, with the last change or failure where there is one. Paths are relative

@@ -109,6 +109,7 @@ fn outcome_by_work(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
     if evidence.mood == PromptMood::Satisfied {
         return reason(Outcome::Succeeded, "the user was satisfied at the end");
     }
+    // An agent that stops after "now I will …" was cut off, whatever its tests said before.
     if evidence.report == AnswerReport::Progress {
         return reason(
             Outcome::Abandoned,
@@ -119,6 +120,7 @@ fn outcome_by_work(evidence: &OutcomeEvidence) -> Option<(Outcome, String)> {
         return reason(Outcome::Failed, "the last test run failed");
     }
     if evidence.report == AnswerReport::Failed {
+        // Agents also report single steps that failed; changed files show that others succeeded.
         let is_partial = evidence.changed > 0 || evidence.committed;
         let outcome = if is_partial {
             Outcome::Unclear

@@ -1,4 +1,5 @@
-//! Records each update of a summary, and each one that was due but failed.
+//! Records each update of a summary, each one that was due but failed, and each turn after which
+//! too little had happened for one.
 
 use jiff::Timestamp;
 use memory::SessionId;
@@ -9,7 +10,7 @@ use super::job::SummaryJob;
 use super::schedule::{SessionProgress, SummaryThresholds};
 use super::update::{SummaryError, WrittenSummary};
 
-/// Records that enough has happened for a new summary, with the size and its threshold.
+/// Records whether enough has happened for a new summary, with the size and its threshold.
 pub(super) fn record_due(
     store: &Store,
     session: &SessionId,
@@ -25,7 +26,12 @@ pub(super) fn record_due(
         ),
     };
     let figures = json!({"of": "extraction", "tokens": tokens, "threshold": threshold});
-    record(store, session, EventName::ThresholdExceeded, figures, now);
+    let name = if tokens < threshold.0 {
+        EventName::ExtractionDeclinedThreshold
+    } else {
+        EventName::ThresholdExceeded
+    };
+    record(store, session, name, figures, now);
 }
 
 /// Records the result of an update.

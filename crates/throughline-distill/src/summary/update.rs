@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::events;
 use super::job::SummaryJob;
 use super::model_edit::{DEFAULT_INSTRUCTIONS, SummaryEdit, SummaryEditTask, edit_summary};
-use super::schedule::{SummaryThresholds, UpdateDecision, decide_update};
+use super::schedule::{SummaryThresholds, UpdateDecision, WaitReason, decide_update};
 use crate::model::{ModelSession, ModelUnavailable};
 use crate::record_view::ExtractorRecord;
 use crate::transcript::SessionTranscript;
@@ -180,10 +180,18 @@ fn update_if_due(
     let mut update = SessionUpdate::default();
     let progress = job.progress();
     let decision = decide_update(&progress, &settings.thresholds);
-    if !matches!(decision, UpdateDecision::Update(_)) {
+    let is_due = matches!(decision, UpdateDecision::Update(_));
+    let is_too_little = matches!(
+        decision,
+        UpdateDecision::Wait(WaitReason::TooShort | WaitReason::TooFewNewTokens)
+    );
+    // Within a turn, the session changes with every record.
+    if is_due || is_too_little && progress.turn_is_complete && progress.at_pause {
+        events::record_due(store, session, &progress, &settings.thresholds, now);
+    }
+    if !is_due {
         return Ok(update);
     }
-    events::record_due(store, session, &progress, &settings.thresholds, now);
     if let Some(model) = model {
         let model = ModelSession {
             purpose: "summary",

@@ -117,6 +117,19 @@ impl PatternRegistry {
 }
 
 impl PatternRegistry {
+    /// Notes that a pattern was approved. One whose block was removed before is proposed again.
+    pub fn note_approved(&mut self, pattern: &str, at: Option<Timestamp>) {
+        for placed in &mut self.patterns {
+            let was_removed = placed.state == PlacementState::Withdrawn && placed.ended < at;
+            if placed.pattern == pattern && was_removed {
+                placed.state = PlacementState::Proposed;
+                placed.seen = None;
+                placed.ended = None;
+                placed.active.clear();
+            }
+        }
+    }
+
     /// Notes that the blocks of these files were written now.
     pub fn note_applied(&mut self, workspace: &str, changes: &[FileChange], now: Timestamp) {
         for placed in &mut self.patterns {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use memory::{Flavor, Workspace};
-use store::{SessionSignals, Store};
+use store::{Review, SessionSignals, Store};
 
 use super::plan::{DistributionPlan, plan_distribution};
 use super::proposal::{apply_change, unified_diff};
@@ -53,6 +53,10 @@ pub fn plan_repository(
     let registry_path = registry_path(store);
     let mut registry = load_registry(&registry_path)?;
     observe(&mut registry, &sound_groups(&sessions), now);
+    let reviews = store.reviews()?;
+    for review in reviews.iter().filter(|review| review.decision == "approve") {
+        registry.note_approved(&review.pattern, review.at);
+    }
     let mut flavors = flavors_in_use(&workspace.key, &sessions);
     flavors.extend(flavor.filter(|flavor| !flavors.contains(flavor)));
     let domains = settings.domains.get(&workspace.key);
@@ -64,7 +68,7 @@ pub fn plan_repository(
         only: flavor,
     };
     let catalog = load_catalog(&settings.catalog_of(root))?;
-    let gone = without_evidence(store, &detect_all(store, &sessions)?)?;
+    let gone = without_evidence(&reviews, &detect_all(store, &sessions)?);
     let plan = plan_distribution(&view, &catalog, &registry, &gone)?;
     registry.note_planned(&workspace.key, root, &plan.placed, now);
     save_registry(&registry_path, &registry)?;
@@ -118,12 +122,9 @@ fn flavors_in_use(workspace: &str, sessions: &[SessionSignals]) -> Vec<Flavor> {
 
 /// Returns the ids of patterns that were approved here and that occur in no session any more. A
 /// pattern that only the team's catalog has is not among them.
-fn without_evidence(store: &Store, all: &[PatternCandidate]) -> store::Result<BTreeSet<String>> {
+fn without_evidence(reviews: &[Review], all: &[PatternCandidate]) -> BTreeSet<String> {
     let found: BTreeSet<&str> = all.iter().map(|candidate| candidate.id.as_str()).collect();
-    let approved = store
-        .reviews()?
-        .into_iter()
-        .filter(|review| review.decision == "approve");
-    let ids = approved.map(|review| review.pattern);
-    Ok(ids.filter(|id| !found.contains(id.as_str())).collect())
+    let approved = reviews.iter().filter(|review| review.decision == "approve");
+    let ids = approved.map(|review| review.pattern.clone());
+    ids.filter(|id| !found.contains(id.as_str())).collect()
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use jiff::Timestamp;
 use memory::{Flavor, SignalKind};
 use semver::Version;
 
@@ -52,12 +53,7 @@ fn plan(root: &Path, flavors: &[Flavor], catalog: &[CatalogEntry]) -> Distributi
             flavors: Vec::new(),
             tokens: 0,
         };
-        registry.note_planned(
-            "example.com/app",
-            root,
-            &[block],
-            jiff::Timestamp::UNIX_EPOCH,
-        );
+        registry.note_planned("example.com/app", root, &[block], Timestamp::UNIX_EPOCH);
     }
     plan_distribution(&view(root, flavors), catalog, &registry, &BTreeSet::new()).unwrap()
 }
@@ -300,7 +296,7 @@ fn planning_for_one_agent_leaves_the_others_alone() {
             ..view(folder.path(), &both)
         };
         let plan = plan_distribution(&view, catalog, &registry, &BTreeSet::new()).unwrap();
-        let now = jiff::Timestamp::UNIX_EPOCH;
+        let now = Timestamp::UNIX_EPOCH;
         registry.note_planned("example.com/app", folder.path(), &plan.placed, now);
         plan
     };
@@ -330,7 +326,7 @@ fn a_skill_is_removed_with_its_block() {
     let mut plan_it = |catalog: &[CatalogEntry]| {
         let view = view(folder.path(), &[Flavor::Claude]);
         let plan = plan_distribution(&view, catalog, &registry, &BTreeSet::new()).unwrap();
-        let now = jiff::Timestamp::UNIX_EPOCH;
+        let now = Timestamp::UNIX_EPOCH;
         registry.note_planned("example.com/app", folder.path(), &plan.placed, now);
         plan
     };
@@ -340,4 +336,29 @@ fn a_skill_is_removed_with_its_block() {
     assert_eq!(plan_it(&[skill]).changes, []);
     apply_with_git(folder.path(), &plan_it(&[]));
     assert!(!folder.path().join(file).exists());
+}
+
+#[test]
+fn a_pattern_that_is_approved_after_its_block_was_removed_is_proposed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let flavors = [Flavor::Claude];
+    let catalog = [entry("0123456789ab", 30)];
+    let view = view(folder.path(), &flavors);
+    let mut registry = PatternRegistry::default();
+    let plan_at = |registry: &mut PatternRegistry, now: Timestamp| {
+        observe(registry, &[], now);
+        let plan = plan_distribution(&view, &catalog, registry, &BTreeSet::new()).unwrap();
+        registry.note_planned("example.com/app", folder.path(), &plan.placed, now);
+        plan
+    };
+    let at = |second: i64| Timestamp::from_second(1_790_000_000 + second).unwrap();
+    let plan = plan_at(&mut registry, at(1));
+    apply_with_git(folder.path(), &plan);
+    registry.note_applied("example.com/app", &plan.changes, at(2));
+    fs::remove_file(folder.path().join(&plan.changes[0].path)).unwrap();
+    assert_eq!(plan_at(&mut registry, at(3)).changes, []);
+    registry.note_approved("0123456789ab", Some(at(1)));
+    assert_eq!(plan_at(&mut registry, at(4)).changes, []);
+    registry.note_approved("0123456789ab", Some(at(5)));
+    assert_eq!(plan_at(&mut registry, at(6)).changes, plan.changes);
 }

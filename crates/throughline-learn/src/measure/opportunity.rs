@@ -34,7 +34,7 @@ const SUBJECTS: &[Subject] = &[
     Subject {
         programs: &[
             "tsc", "eslint", "oxlint", "biome", "prettier", "js-test", "node", "bundler",
-            "playwright", "svelte-check", "prisma",
+            "playwright", "svelte-check", "prisma", "deno",
         ],
         endings: &["ts", "tsx", "js", "jsx", "mjs", "cjs", "vue", "svelte"],
         commands: &["tsc", "eslint", "node", "npx", "deno"],
@@ -74,7 +74,7 @@ const SUBJECTS: &[Subject] = &[
         commands: &["dotnet"],
     },
     Subject {
-        programs: &["swiftc", "swiftlint", "xctest"],
+        programs: &["swiftc", "swiftlint", "xctest", "xcode"],
         endings: &["swift"],
         commands: &["swift", "xcodebuild", "swiftlint"],
     },
@@ -93,11 +93,14 @@ const SUBJECTS: &[Subject] = &[
         endings: &["ex", "exs"],
         commands: &["mix"],
     },
-    Subject { programs: &["dart"], endings: &["dart"], commands: &["dart", "flutter"] },
+    Subject { programs: &["dart", "dartc"], endings: &["dart"], commands: &["dart", "flutter"] },
     Subject { programs: &["ghc"], endings: &["hs"], commands: &["ghc", "cabal", "stack"] },
     Subject { programs: &["ocaml"], endings: &["ml", "mli"], commands: &["dune", "ocaml"] },
     Subject { programs: &["zig"], endings: &["zig"], commands: &["zig"] },
     Subject { programs: &["lua", "luacheck"], endings: &["lua"], commands: &["lua"] },
+    Subject { programs: &["shellcheck"], endings: &["sh", "bash"], commands: &["shellcheck"] },
+    Subject { programs: &["buf", "protoc"], endings: &["proto"], commands: &["buf", "protoc"] },
+    Subject { programs: &["sqlfluff"], endings: &["sql"], commands: &["sqlfluff"] },
     Subject { programs: &["markdownlint"], endings: &["md"], commands: &["markdownlint"] },
     Subject {
         programs: &["npm", "pnpm", "yarn"],

@@ -1,4 +1,5 @@
-//! Which sessions can be compared: those of the same agent, model and version of the agent.
+//! Which sessions can be compared: those of the same agent, model and version of the agent, whose
+//! signals were named by the same version of the readers.
 //!
 //! A change of the model or of the agent may change everything, so it splits the time before and
 //! after a pattern. Sessions whose model or version occurs on one side only are set aside, and the
@@ -16,6 +17,8 @@ pub(super) struct SessionRegime<'a> {
     model: Option<&'a str>,
     /// A patch of the agent changes little; another major version may change everything.
     major_version: Option<&'a str>,
+    /// Readers of another version may give the same text another name.
+    names_version: Option<u32>,
 }
 
 impl<'a> SessionRegime<'a> {
@@ -26,6 +29,7 @@ impl<'a> SessionRegime<'a> {
             major_version: group
                 .agent_version
                 .and_then(|version| version.split('.').next()),
+            names_version: group.signals.iter().map(|signal| signal.version).max(),
         }
     }
 }

@@ -115,6 +115,18 @@ fn a_new_model_splits_the_time() {
 }
 
 #[test]
+fn names_of_two_versions_are_not_compared() {
+    let older = with(sessions(0..200, 2), |session| {
+        for signal in &mut session.signals {
+            signal.version -= 1;
+        }
+    });
+    let found = measured(&[older, sessions(200..320, 20)].concat());
+    assert_eq!(found.effect.state, EffectState::TooEarly);
+    assert_eq!(found.set_aside, 320);
+}
+
+#[test]
 fn a_fall_that_happens_everywhere_is_no_effect() {
     let here = [sessions(0..200, 2), sessions(200..320, 20)].concat();
     let elsewhere = |sessions| with(sessions, |session| session.workspace = "other");

@@ -25,6 +25,8 @@ pub fn relation(new: &str, old: &str) -> FactRelation {
 pub struct ParsedStatement {
     words: StemmedText,
     gist: StatementGist,
+    /// Whether the main clause is negated, and its words; a reason behind it does not count.
+    clause: (bool, StatementGist),
     choice: Option<StatedChoice>,
     assignment: Option<(StemmedText, String)>,
 }
@@ -34,8 +36,11 @@ impl ParsedStatement {
         let words = StemmedText::parse(text);
         let choice = parse_choice(text);
         let rejected = choice.iter().flat_map(|choice| &choice.rejected);
+        let rejected: Vec<&String> = rejected.collect();
+        let clause = StemmedText::parse(main_clause(text));
         Self {
-            gist: StatementGist::new(&words, &rejected.collect::<Vec<_>>()),
+            gist: StatementGist::new(&words, &rejected),
+            clause: (clause.negated, StatementGist::new(&clause, &rejected)),
             words,
             choice,
             assignment: parse_assignment(text),
@@ -55,6 +60,9 @@ impl ParsedStatement {
                 FactRelation::Contradicts
             };
         }
+        if self.makes_same_choice(old) {
+            return FactRelation::Repeats;
+        }
         if self.gives_other_answer(old) {
             return FactRelation::Contradicts;
         }
@@ -62,7 +70,10 @@ impl ParsedStatement {
         if a.negated == b.negated && (adds_only_words(a, b) || is_same) {
             return FactRelation::Repeats;
         }
-        let is_denied = a.negated != b.negated && self.gist == old.gist;
+        let is_denied = a.negated != b.negated && self.gist == old.gist
+            || self.clause.0 != old.clause.0
+                && self.clause.1 == old.clause.1
+                && !self.clause.1.stems.is_empty();
         let is_other_value = !a.negated && !b.negated && self.gist.has_other_value(&old.gist);
         if is_denied || is_other_value {
             return FactRelation::Contradicts;
@@ -78,6 +89,19 @@ impl ParsedStatement {
         }
     }
 
+    /// Says whether both statements choose and reject the same for the same purpose: "use pnpm,
+    /// never npm" and "use pnpm instead of npm". The word that rejects does not negate the
+    /// statement.
+    fn makes_same_choice(&self, old: &Self) -> bool {
+        let (Some(new), Some(old)) = (&self.choice, &old.choice) else {
+            return false;
+        };
+        let purpose = |choice: &StatedChoice| StatementGist::new(&choice.purpose, &[]);
+        let rejects_same = !new.rejected.is_empty() && new.rejected == old.rejected;
+        let is_same = rejects_same && new.chosen == old.chosen && new.negated == old.negated;
+        is_same && purpose(new) == purpose(old)
+    }
+
     /// Says whether both statements answer the same question differently.
     fn gives_other_answer(&self, old: &Self) -> bool {
         let by_choice = match (&self.choice, &old.choice) {
@@ -90,6 +114,22 @@ impl ParsedStatement {
                 _ => false,
             }
     }
+}
+
+/// Returns a statement without the reason behind it: "never use tabs, the linter hates them". If a
+/// condition comes first, the whole text counts.
+fn main_clause(text: &str) -> &str {
+    const CONDITIONS: &[&str] = &[
+        "after", "as", "before", "for", "from", "if", "in", "on", "since", "unless", "when",
+        "whenever", "with",
+    ];
+    let first = text.split_whitespace().next().unwrap_or_default();
+    if CONDITIONS.contains(&first.to_lowercase().as_str()) {
+        return text;
+    }
+    let ends = [", ", "; ", " because ", " since "];
+    let end = ends.iter().filter_map(|end| text.find(end)).min();
+    end.map_or(text, |end| &text[..end])
 }
 
 /// The words of a statement that tell it from others: synonyms are one word, words that only say
@@ -205,8 +245,12 @@ const CHOICE_VERBS: &[&str] = &[
     "use", "uses", "using", "prefer", "prefers", "choose", "chose", "picked", "adopted", "switched",
     "switching", "moved", "moving", "migrated", "migrating", "settled", "replaced", "with",
 ];
-const REJECTION_WORDS: &[&str] = &["not", "over", "than", "of"];
+const REJECTION_WORDS: &[&str] = &["not", "never", "over", "than", "of"];
 const PURPOSE_WORDS: &[&str] = &["for", "in", "to", "when", "as", "on"];
+/// Words for the whole project, which do not limit what a choice is for.
+const EVERYWHERE: &[&str] = &[
+    "codebase", "everywhere", "here", "now", "project", "repo", "repository", "this",
+];
 
 fn parse_choice(text: &str) -> Option<StatedChoice> {
     let words: Vec<_> = split_words(text).collect();
@@ -246,7 +290,8 @@ fn parse_choice(text: &str) -> Option<StatedChoice> {
             rejected.push(rest[at + 1].clone());
             at += 2;
         } else {
-            if !matches!(word, "instead" | "rather") && !PURPOSE_WORDS.contains(&word) {
+            let is_everywhere = EVERYWHERE.contains(&word) || PURPOSE_WORDS.contains(&word);
+            if !matches!(word, "instead" | "rather") && !is_everywhere {
                 purpose += " ";
                 purpose += word;
             }
@@ -349,6 +394,9 @@ mod tests {
             "the server listens on 9000", "The server listens on 8000", Contradicts,
         );
         check("use vitest instead of jest", "use jest", Contradicts);
+        check(
+            "I prefer spaces over tabs", "I prefer tabs over spaces", Contradicts,
+        );
     }
 
     #[test]
@@ -363,6 +411,11 @@ mod tests {
             "Never push to main directly", "don't push directly to main", Repeats,
         );
         check("we use pnpm in this repository", "use pnpm", Repeats);
+        check(
+            "always use pnpm instead of npm in this repository",
+            "Use pnpm, never npm, in this repo",
+            Repeats,
+        );
         check(
             "run the linter before every commit",
             "always run the linter before committing",
@@ -393,6 +446,20 @@ mod tests {
         check("We switched from npm to pnpm", "we use npm", Contradicts);
         check("we replaced jest with vitest", "use jest", Contradicts);
         check("We no longer use Docker", "we use Docker", Contradicts);
+        check(
+            "we switched to pnpm", "We use npm in this repo", Contradicts,
+        );
+        check(
+            "Never run make lint before you commit, CI does it",
+            "Always run make lint before you commit",
+            Contradicts,
+        );
+        check(
+            "avoid lodash, we removed it",
+            "use lodash for everything",
+            FactRelation::Unrelated,
+        );
+        check("avoid lodash, we removed it", "use lodash", Contradicts);
         check(
             "lines are wrapped at 100 columns",
             "Lines are wrapped at 80 columns",

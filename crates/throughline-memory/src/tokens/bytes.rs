@@ -33,7 +33,7 @@ impl ByteClass {
     }
 }
 
-/// Returns the class of the byte at an index, or [`ByteClass::End`] behind the text.
+/// Returns the class of the byte at an index, or [`ByteClass::End`] after the text.
 #[inline]
 pub(super) fn byte_class(bytes: &[u8], at: usize) -> ByteClass {
     match bytes.get(at).map(|&byte| BYTES[usize::from(byte)]) {

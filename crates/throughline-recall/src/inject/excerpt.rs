@@ -31,7 +31,7 @@ pub(super) fn best_excerpt(text: &str, prompt: &StemmedText) -> String {
     parts.concat().trim().to_owned()
 }
 
-/// A line, or a sentence of a long line, with the line break behind it.
+/// A line, or a sentence of a long line, with the line break after it.
 struct Piece<'a> {
     text: &'a str,
     /// The stems that the prompt holds too.

@@ -3,7 +3,7 @@
 use memory::RecordKind;
 use store::{Lookup, Result, RowAttributes};
 
-/// Rows searched on one side of a record; rows of other sessions may lie in between.
+/// Rows searched on one side of a record; rows of other sessions may be in between.
 const ROWS_MAX: i64 = 256;
 
 /// The position of a record: its row, and the number of its session in the row attributes.

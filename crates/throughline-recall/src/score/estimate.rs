@@ -18,6 +18,7 @@ use crate::retrieve::{Candidate, CandidateSet, TermSet, term_indices};
 /// The bytes of text that are read for one query. Chats of short messages stay below it, so all
 /// their candidates are read; of the logs of tools it allows about fifty texts. With 250 kB,
 /// answers in real logs and evidence in chats ranked the same; with 100 kB, long chats lost some.
+/// Smaller budgets for keyword searches were tried too: `docs/SEARCH-RESULTS.md` has the table.
 const READ_BUDGET_BYTES: u64 = 150_000;
 /// What looking a record up costs, in bytes that could be read in that time.
 const ROW_BYTES: u32 = 600;

@@ -37,7 +37,7 @@ use crate::hook::{self, FollowUp};
 use crate::http::listen::{HttpListener, bind_loopback, serve_listener};
 use crate::http::{HttpLimits, HttpState, RequestGuard, router};
 use crate::live::FlushMode;
-use crate::stages::{self, Stage, StageContext, StageSettings};
+use crate::stages::{self, Stage, StageContext, StageSettings, SweepLog};
 use crate::{ConfigFile, ServeContext};
 
 /// Threads that serve connections, and threads that read the store for them. The latter are enough
@@ -287,7 +287,7 @@ async fn run_loop(
         {
             return ExitReason::Outdated;
         }
-        let asked: StageFn = match wake {
+        let stage: StageFn = match wake {
             WakeReason::LogGrew => {
                 front.guard.record_activity();
                 Box::new(|work| {
@@ -301,14 +301,16 @@ async fn run_loop(
                     || after
                         .iter()
                         .any(|after| matches!(after, FollowUp::Summarize(_)));
+                // The next prompt, or another process, may need the cards of this turn at once.
                 let flush = if ends_turn {
                     FlushMode::Now
                 } else {
                     FlushMode::WhenDue
                 };
-                let done = work.run_follow_ups(after);
+                // A failed follow-up must not keep new records from the memory layers.
+                let followed_up = work.run_follow_ups(after);
                 work.feed_layers(flush)?;
-                done?;
+                followed_up?;
                 work.run_pending_follow_ups()
             }),
             WakeReason::FollowUpsDue => Box::new(|work| {
@@ -331,7 +333,7 @@ async fn run_loop(
         };
         // A long stage notices the stop flag and ends early; its remaining work stays due.
         tokio::select! {
-            () = run_stage(work, asked) => {}
+            () = run_stage(work, stage) => {}
             () = inbox.wait_for_stop() => {
                 work.stop.store(true, Ordering::Relaxed);
                 return ExitReason::Stopped;
@@ -449,13 +451,16 @@ fn watch_logs(
     let (desk, sources, stop) = (desk.clone(), sources.clone(), Arc::clone(stop));
     let watching = move || {
         priority::lower_thread_priority();
+        let now = || desk.now();
+        let mut log = SweepLog::default();
         let mut on_sweep = |sweep: &capture::SweepReport| {
             if sweep.records > 0 {
                 waker.wake(WakeReason::LogGrew);
             }
+            log.add(&desk.store, sweep, now());
         };
-        let now = || desk.now();
         let watched = capture::watch(&desk.store, &sources, options, &stop, &mut on_sweep, &now);
+        log.flush(&desk.store, now());
         if let Err(error) = watched {
             tracing::error!(%error, "stopped watching the logs");
         }

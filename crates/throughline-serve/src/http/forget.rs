@@ -138,7 +138,7 @@ impl From<&ForgetPlan> for ForgetPlanView {
                 .collect(),
             records: records
                 .map(|record| PlannedRecordView {
-                    id: record.id.to_string(),
+                    id: record.public_id.clone(),
                     kind: record.kind.name(),
                     ts: record.at.map(jiff::Timestamp::as_millisecond),
                     session_id: record.session.to_string(),

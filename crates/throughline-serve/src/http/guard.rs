@@ -1,8 +1,8 @@
 //! Checks every request before it reaches a route: where it comes from, its token, its size and its
 //! rate.
 //!
-//! A web page in the user's browser can scope loopback too. So the `Host` and `Origin` headers are
-//! checked on every route, and TCP requests need the token as well. The socket lies in the user's
+//! A web page in the user's browser can reach loopback too. So the `Host` and `Origin` headers are
+//! checked on every route, and TCP requests need the token as well. The socket is in the user's
 //! own folder, so a process that can open it acts for the user.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -153,6 +153,8 @@ impl RequestGuard {
         };
         let token = token.trim();
         let known = self.token.read().unwrap_or_else(PoisonError::into_inner);
+        // The comparison takes the same time for every wrong token, so that its duration reveals
+        // nothing about the right one.
         let is_same = bool::from(token.as_bytes().ct_eq(known.as_bytes()));
         let is_page = || is_for_page(path) && self.page_access.is_token(token);
         scheme.eq_ignore_ascii_case("bearer") && (is_same || is_page())
@@ -204,6 +206,7 @@ pub async fn guard_request(
         discard_body(body).await;
         return problem.into_response();
     }
+    // Monitors poll this route; they must not keep an idle daemon alive.
     if path != "/health" {
         state.guard.record_activity();
     }
@@ -229,7 +232,7 @@ pub async fn guard_request(
     }
     let request = Request::from_parts(parts, Body::from(body));
     let answered = tokio::time::timeout(limits.timeout, async {
-        let _place = match is_urgent {
+        let _slot = match is_urgent {
             true => None,
             false => state.guard.request_slots.acquire().await.ok(),
         };
@@ -349,7 +352,7 @@ fn is_navigation(headers: &HeaderMap) -> bool {
 }
 
 fn authorize(
-    gate: &RequestGuard,
+    guard: &RequestGuard,
     transport: Option<Transport>,
     method: &Method,
     path: &str,
@@ -366,7 +369,9 @@ fn authorize(
         check_host_and_origin(transport, headers)?;
     }
     let needs_token = !is_page && path != PAGE_SESSION_PATH;
-    if matches!(transport, Transport::Tcp(_)) && needs_token && !gate.has_valid_token(path, headers)
+    if matches!(transport, Transport::Tcp(_))
+        && needs_token
+        && !guard.has_valid_token(path, headers)
     {
         return Err(Problem::with_hint(
             StatusCode::UNAUTHORIZED,
@@ -375,7 +380,7 @@ fn authorize(
              Throughline's folder",
         ));
     }
-    if !gate.take_rate_token() {
+    if !guard.take_rate_token() {
         return Err(Problem::with_hint(
             StatusCode::TOO_MANY_REQUESTS,
             "too many requests",
@@ -412,6 +417,7 @@ fn is_allowed_origin(transport: Transport, headers: &HeaderMap) -> bool {
         return true;
     };
     match transport {
+        // No browser can open a Unix socket, so an origin there is forged.
         Transport::Socket => false,
         Transport::Tcp(port) => LOOPBACK_HOSTS
             .iter()

@@ -1,4 +1,4 @@
-//! Routes for what the user says of a session: a name, a star, tags, and whether it is archived.
+//! Routes for what the user says about a session: a name, a star, tags, and whether it is archived.
 
 use axum::Json;
 use axum::extract::State;

@@ -81,7 +81,7 @@ impl LiveWorkspace {
         day.figures.entry(name).or_default().add(value);
     }
 
-    /// Takes the cards that left a layer to where they belong.
+    /// Moves the cards that left a layer to the next one.
     fn apply(&mut self, effects: LayerEffects, now: Timestamp) {
         let cache = self.cache.get_or_insert_default();
         for (key, card) in effects.to_cache {

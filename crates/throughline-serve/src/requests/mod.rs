@@ -33,30 +33,30 @@ type Hint = Cow<'static, str>;
 /// Why a request failed.
 #[derive(Debug, Error)]
 pub enum RequestError {
-    #[error("{what}")]
-    NotFound { what: String, hint: Hint },
-    #[error("{what}")]
-    Invalid { what: String, hint: Hint },
-    #[error("{what}")]
-    NotAllowed { what: String, hint: Hint },
+    #[error("{message}")]
+    NotFound { message: String, hint: Hint },
+    #[error("{message}")]
+    Invalid { message: String, hint: Hint },
+    #[error("{message}")]
+    NotAllowed { message: String, hint: Hint },
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
 impl RequestError {
-    pub fn not_found(what: impl Into<String>, hint: impl Into<Hint>) -> Self {
-        let (what, hint) = (what.into(), hint.into());
-        Self::NotFound { what, hint }
+    pub fn not_found(message: impl Into<String>, hint: impl Into<Hint>) -> Self {
+        let (message, hint) = (message.into(), hint.into());
+        Self::NotFound { message, hint }
     }
 
-    pub fn invalid(what: impl Into<String>, hint: impl Into<Hint>) -> Self {
-        let (what, hint) = (what.into(), hint.into());
-        Self::Invalid { what, hint }
+    pub fn invalid(message: impl Into<String>, hint: impl Into<Hint>) -> Self {
+        let (message, hint) = (message.into(), hint.into());
+        Self::Invalid { message, hint }
     }
 
-    pub fn not_allowed(what: impl Into<String>, hint: impl Into<Hint>) -> Self {
-        let (what, hint) = (what.into(), hint.into());
-        Self::NotAllowed { what, hint }
+    pub fn not_allowed(message: impl Into<String>, hint: impl Into<Hint>) -> Self {
+        let (message, hint) = (message.into(), hint.into());
+        Self::NotAllowed { message, hint }
     }
 
     /// Returns what the user can do about it, if that is known.

@@ -280,10 +280,10 @@ fn keep_previous_store(folder: &Path, now: Timestamp) -> Result<Option<PathBuf>>
     }
     let name = format!("{PREVIOUS_STORE_PREFIX}{}", now.strftime("%Y%m%dT%H%M%SZ"));
     let mut copy = folder.join(&name);
-    let mut again = 2;
+    let mut number = 2;
     while copy.exists() {
-        copy = folder.join(format!("{name}-{again}"));
-        again += 1;
+        copy = folder.join(format!("{name}-{number}"));
+        number += 1;
     }
     files::create_private_dir(&copy)?;
     let to = Store::database_path(&copy);

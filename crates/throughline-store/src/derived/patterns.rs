@@ -87,21 +87,30 @@ impl Store {
         })
     }
 
-    /// Records a decision and queues it for the hub. The same decision about the same evidence is
-    /// recorded once. Returns whether it was new.
+    /// Records a decision and queues it for the hub. The same decision about the same evidence for
+    /// the same reason is recorded once. Returns whether it was new.
     pub fn put_review(&self, review: Review, payload: String) -> Result<bool> {
         let redactor = self.redactor_handle();
         let clean = move |text: &str| redactor.clean(text).into_owned().as_str().to_owned();
         self.write(move |tx, _| {
-            let last: Option<(String, String)> = tx
+            let why = review.why.as_deref().map(&clean);
+            let last: Option<(String, String, Option<String>)> = tx
                 .prepare_cached(
-                    "SELECT decision, evidence FROM review_log WHERE pattern = ?1
+                    "SELECT decision, evidence, why FROM review_log WHERE pattern = ?1
                      ORDER BY id DESC LIMIT 1",
                 )?
-                .query_map([&review.pattern], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .query_map([&review.pattern], |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                })?
                 .next()
                 .transpose()?;
-            if last == Some((review.decision.clone(), review.evidence.clone())) {
+            if last
+                == Some((
+                    review.decision.clone(),
+                    review.evidence.clone(),
+                    why.clone(),
+                ))
+            {
                 return Ok(false);
             }
             tx.prepare_cached(
@@ -111,7 +120,7 @@ impl Store {
             .execute(params![
                 review.pattern,
                 review.decision,
-                review.why.as_deref().map(&clean),
+                why,
                 review.evidence,
                 review.sessions,
                 review.flavors,

@@ -34,7 +34,7 @@ const ID_CHARS_SHOWN: usize = 48;
 /// How many earlier extractions are recorded per session.
 const EXTRACTIONS_MAX: u64 = 50;
 
-/// What the store knows of a summary besides its text.
+/// What the store knows about a summary besides its text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SummaryInfo {
     /// How often the summary was written; 0 when it was not written yet.
@@ -130,7 +130,7 @@ impl Store {
         }
     }
 
-    /// Returns what the store knows of a session's summary, written or not.
+    /// Returns what the store knows about a session's summary, written or not.
     pub fn summary_info(&self, session: &SessionId) -> Result<Option<SummaryInfo>> {
         self.read(|connection| {
             Ok(connection
@@ -267,6 +267,8 @@ impl Store {
     pub fn write_summary(&self, lease: &Lease, new: &NewSummary) -> Result<SummaryWrite> {
         let text = self.clean_session_text(&lease.session, &new.text)?;
         let path = self.summary_path(&lease.session);
+        // The text is written before the transaction, which only renames the file: a slow disk
+        // must not hold up the writer thread.
         let temp_path = temp_file_path(&path, lease.holder)?;
         files::write_private_file(&temp_path, text.as_str().as_bytes())?;
         let (lease, new) = (lease.clone(), new.clone());

@@ -1,4 +1,4 @@
-//! Keys, the names they go by, and the files they can lie in.
+//! Keys, their ids, and the files that can hold them.
 
 use std::fmt;
 use std::fs;

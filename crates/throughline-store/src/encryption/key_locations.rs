@@ -27,7 +27,7 @@ pub trait Keychain {
     fn put(&self, key: &EncryptionKey) -> Result<(), EncryptionError>;
 }
 
-/// For those who have no keychain: keys lie in files only.
+/// Used where there is no keychain: keys are in files only.
 #[derive(Clone, Copy, Debug)]
 pub struct NoKeychain;
 

@@ -58,7 +58,7 @@ pub fn copy_key(folder: &Path, keychain: &dyn Keychain, to: &Path) -> Result<Opt
     Ok(Some(key.id()))
 }
 
-/// Notes that the key of the encrypted store in a folder lies in a file.
+/// Notes that the key of the encrypted store in a folder is in a file.
 pub fn use_key_file(folder: &Path, file: &Path) -> Result<()> {
     let path = Store::database_path(folder);
     let key = EncryptionKey::from_file(file)?;

@@ -80,6 +80,7 @@ impl Store {
                 MaintenanceTask::Consolidate => report.merged_facts = self.consolidate_facts()?,
                 MaintenanceTask::CleanUp => report.cleared = self.delete_unreferenced(now)?,
             }
+            // A task that was told to stop may be incomplete, so it is not marked as done.
             if stop.load(Ordering::Relaxed) {
                 break;
             }

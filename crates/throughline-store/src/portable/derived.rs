@@ -32,7 +32,7 @@ pub(super) struct SummaryLine {
     pub text: String,
 }
 
-/// What the user says of a session.
+/// What the user says about a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct MarksLine {
     pub session: String,

@@ -56,6 +56,8 @@ impl Store {
         progress: &dyn Fn(usize, usize),
     ) -> Result<ExportReport> {
         self.read(|connection| {
+            // One read transaction, so that records, digests and facts belong to the same moment
+            // although the store is written meanwhile.
             let snapshot = connection.unchecked_transaction()?;
             let mut export = Exporter {
                 connection: &snapshot,
@@ -218,6 +220,7 @@ impl Exporter<'_> {
                     self.write(&ExportLine::Record(record_line(row, text)?))?;
                     self.exported.records += 1;
                 }
+                // One damaged text must not cost the rest of the export; the report names it.
                 Err(Error::ChecksumMismatch(_) | Error::MissingText(_)) => {
                     self.exported.damaged.add(format!("record {id}"));
                 }

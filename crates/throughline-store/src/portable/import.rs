@@ -170,7 +170,7 @@ impl Importer<'_> {
             }
         }
         self.write()?;
-        self.settle(0)
+        self.wait_for_batches(0)
     }
 
     /// Imports a line, or returns why not. A file whose first line is not an export header is
@@ -363,7 +363,7 @@ impl Importer<'_> {
             write::write_import(tx, names, &redactor, &batch)
         });
         self.tickets.push_back(ticket);
-        self.settle(TICKETS_MAX)
+        self.wait_for_batches(TICKETS_MAX)
     }
 
     fn clean(&mut self, pending: PendingImport) -> ImportBatch {
@@ -420,9 +420,9 @@ impl Importer<'_> {
         }
     }
 
-    /// Waits until at most `left` batches are pending.
-    fn settle(&mut self, left: usize) -> Result<()> {
-        while self.tickets.len() > left
+    /// Waits until at most `pending_max` batches are pending.
+    fn wait_for_batches(&mut self, pending_max: usize) -> Result<()> {
+        while self.tickets.len() > pending_max
             && let Some(ticket) = self.tickets.pop_front()
         {
             let counts = ticket.wait()?;

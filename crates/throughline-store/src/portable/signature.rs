@@ -9,7 +9,7 @@ use redact::Redactor;
 
 /// The text between the signed part and the signature.
 const MEMBER: &[u8] = b",\"signature\":\"";
-/// The text behind the signature.
+/// The text after the signature.
 const END: &[u8] = b"\"}";
 /// Separates signatures from every other use of the key.
 const PURPOSE: &str = "export line";

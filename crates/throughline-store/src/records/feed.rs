@@ -104,8 +104,9 @@ impl Store {
                  LEFT JOIN workspaces w ON w.id = s.workspace
                  WHERE r.row > ?1 ORDER BY r.row LIMIT ?2",
             ))?;
-            let came = statement.query_map(params![position.record, limit], read_new_record)?;
-            let came: Vec<_> = came.collect::<Result<_, _>>()?;
+            let new_records =
+                statement.query_map(params![position.record, limit], read_new_record)?;
+            let new_records: Vec<_> = new_records.collect::<Result<_, _>>()?;
             let mut statement = connection.prepare_cached(
                 "SELECT id, records FROM tombstones WHERE id > ?1 ORDER BY id LIMIT ?2",
             )?;
@@ -113,10 +114,10 @@ impl Store {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
             let forgotten: Vec<(i64, u64)> = forgotten.collect::<Result<_, _>>()?;
-            position.record = came.last().map_or(position.record, |last| last.row);
+            position.record = new_records.last().map_or(position.record, |last| last.row);
             position.tombstone = forgotten.last().map_or(position.tombstone, |last| last.0);
             Ok(FeedChanges {
-                new_records: came,
+                new_records,
                 forgotten,
             })
         })

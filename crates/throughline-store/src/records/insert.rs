@@ -55,9 +55,13 @@ pub(crate) fn insert(
     if let Some(same) = same.or(renamed.as_ref()) {
         return update_stored(tx, writer, target, record, same);
     }
+    // A log is often read again after its session was evicted; without this check, every sweep
+    // would undo retention.
     if writer.evicted.is_evicted(tx, session.id, record.id)? {
         return Ok(Insertion::Evicted);
     }
+    // A fork repeats the records of its parent. The session that started first has the original,
+    // and the logs may be read in any order, so a new record can turn a stored one into a copy.
     let original = duplicates.iter().find(|other| !other.is_copy);
     let is_copy = match original {
         Some(original) => !starts_before(tx, session.id, original.session)?,
@@ -71,6 +75,8 @@ pub(crate) fn insert(
     if is_copy {
         return Ok(Insertion::New);
     }
+    // A record without a time is indexed under the last time of its session, so that date filters
+    // and recency still apply to it.
     let at = match record.at {
         Some(at) => Some(at),
         None => last_active(tx, session.id)?,

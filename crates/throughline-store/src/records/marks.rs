@@ -1,4 +1,4 @@
-//! What the user says of a session: a name, a star, tags, and whether it is archived.
+//! What the user says about a session: a name, a star, tags, and whether it is archived.
 
 use memory::{SessionId, SessionMarks};
 use rusqlite::{Connection, OptionalExtension, Row, params};

@@ -18,7 +18,7 @@ use crate::records::marks::{self, MarkFilter};
 use crate::records::{self, workspaces};
 use redact::CleanString;
 
-/// What the writer needs to know of a session.
+/// What the writer needs to know about a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionRef {
     pub id: i64,
@@ -44,7 +44,7 @@ pub struct SessionFilter {
     pub marks: MarkFilter,
     /// Only lists sessions whose logs are gone.
     pub gone: bool,
-    /// Only lists sessions behind this one, in the order of the list.
+    /// Only lists sessions after this one, in the order of the list.
     pub after: Option<SessionCursor>,
     pub limit: usize,
 }

@@ -40,7 +40,7 @@ impl Store {
 /// without `native` itself and its subagents.
 fn adjacent_ids(connection: &Connection, native: &str) -> Result<Vec<String>> {
     const OWN_ID: &str = "substr(name, instr(name, ':') + 1)";
-    // Subagents' ids continue with a slash, and a zero is the character behind it.
+    // Subagents' ids continue with a slash, and a zero is the character after it.
     let after_subagents = format!("{native}0");
     let mut found = Vec::new();
     for (condition, bound) in [

@@ -420,7 +420,7 @@ fn what_was_forgotten_does_not_return_with_a_copy() {
     let names = home.names();
     let kept = names.iter().any(|name| name.starts_with("before-restore-"));
     assert!(kept, "opening the store keeps what was there: {names:?}");
-    // The log still tells of it, and is kept out as before.
+    // The log still tells about it, and is kept out as before.
     say(&home.open(), "long", "once more");
     assert_forgotten(&home);
 }

@@ -1,6 +1,6 @@
 //! Invented secrets, planted on request so that redaction can be measured.
 //!
-//! Each is made of random letters behind a prefix that is put together here, so that no scanner
+//! Each is made of random letters after a prefix that is put together here, so that no scanner
 //! takes this source for a leak.
 
 use super::json::Object;

@@ -9,15 +9,15 @@ use similar::TextDiff;
 
 use crate::commands::App;
 use crate::commands::show::{find_session, request_error};
-use crate::output::text::sanitize;
-use crate::output::wrap::truncate;
-use crate::output::{self, Exit, time};
+use crate::output::table::{TableColumn, format_columns};
+use crate::output::text::{one_line, sanitize};
+use crate::output::{self, Exit};
 
 /// Make and list the checkpoints of a session
 ///
-/// A checkpoint says where a session stood: what was asked, which files, commands and errors came
-/// last. It is made every 50 interactions, at a compaction and at the end, of stored records alone.
-/// `throughline resume ID --at N` continues from one.
+/// A checkpoint describes where a session stood: what was asked, and which files, commands and
+/// errors came last. One is made every 50 interactions, at a compaction and at the end, from stored
+/// records only. `throughline resume ID --at N` continues from one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckpointArgs {
     /// The id of a session, or a prefix of it
@@ -32,6 +32,14 @@ pub(crate) struct CheckpointArgs {
     #[arg(long)]
     json: bool,
 }
+
+const COLUMNS: &[TableColumn] = &[
+    TableColumn::right("CHECKPOINT"),
+    TableColumn::left("WHEN"),
+    TableColumn::right("INTERACTIONS"),
+    TableColumn::left("MADE AT"),
+    TableColumn::left("LAST PROMPT").shrinks_to(24),
+];
 
 pub(crate) fn run(app: &App<'_>, args: &CheckpointArgs) -> anyhow::Result<Exit> {
     let store = app.open_existing()?;
@@ -53,20 +61,17 @@ pub(crate) fn run(app: &App<'_>, args: &CheckpointArgs) -> anyhow::Result<Exit> 
         output::print_json(&json!({"session": session.id, "checkpoints": checkpoints}))?;
         return Ok(Exit::Done);
     }
-    let mut out = app.output();
-    for checkpoint in &checkpoints {
-        let asked = checkpoint.asked.last().map_or("", String::as_str);
-        let asked = asked.lines().next().unwrap_or_default();
-        let at = time::format_time(checkpoint.at, &app.environment.zone);
-        let line = format!(
-            "{:>3}  {at}  {:>4} interactions  {:<10}  {}",
-            checkpoint.number,
-            checkpoint.interactions,
-            checkpoint.cause.name(),
-            sanitize(asked)
-        );
-        writeln!(out, "{}", truncate(&line, app.columns().unwrap_or(120)))?;
-    }
+    let rows = checkpoints.iter().map(|checkpoint| {
+        vec![
+            checkpoint.number.to_string(),
+            app.format_when(checkpoint.at),
+            checkpoint.interactions.to_string(),
+            checkpoint.cause.name().to_owned(),
+            one_line(checkpoint.asked.last().map_or("", String::as_str)),
+        ]
+    });
+    let table = format_columns(COLUMNS, &rows.collect::<Vec<_>>(), app.columns());
+    write!(app.output(), "{table}")?;
     Ok(Exit::Done)
 }
 

@@ -46,6 +46,9 @@ const SESSION_COMMANDS: &[&str] = &[
     "restore-log", "resume", "show", "snapshot", "star", "summarize", "summary", "tag",
 ];
 
+/// Where the script that clap makes for zsh begins to register its function.
+const ZSH_REGISTRATION: &str = "if [ \"$funcstack[1]\"";
+
 /// At most this many names are offered.
 const NAMES_MAX: usize = 200;
 /// Titles beside ids are truncated to this width.
@@ -55,7 +58,13 @@ pub(crate) fn run(_: &App<'_>, args: &CompletionsArgs) -> anyhow::Result<Exit> {
     let mut out = stdout().lock();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "throughline", &mut script);
-    out.write_all(&script)?;
+    let script = String::from_utf8_lossy(&script);
+    // The end of the script for zsh would register its own function instead of ours.
+    let script = match (args.shell, script.split_once(ZSH_REGISTRATION)) {
+        (Shell::Zsh, Some((functions, _))) => functions,
+        _ => &script,
+    };
+    out.write_all(script.as_bytes())?;
     let (dynamic, separator) = match args.shell {
         Shell::Bash => (include_str!("completions/bash.sh"), " | "),
         Shell::Zsh => (include_str!("completions/zsh.sh"), " | "),

@@ -77,7 +77,10 @@ pub(crate) fn run(app: &App<'_>, args: &DetectArgs) -> anyhow::Result<Exit> {
         let more = count(candidates.len() - shown, "more candidate");
         say!("{more}; `throughline detect | less` shows all of them.");
     }
-    say!("Evidence: throughline detect --explain ID. Decide: throughline curate.");
+    say!(
+        "`throughline detect --explain ID` shows the evidence; \
+         with `throughline curate` you decide."
+    );
     Ok(Exit::Done)
 }
 

@@ -214,10 +214,9 @@ fn format_error(error: &SeenError) -> String {
         "unresolved"
     };
     format!(
-        "{tool}{}{} ({state}, id {})",
+        "{tool}{}{} ({state})",
         error.text,
-        repeat_count(error.times),
-        error.name
+        repeat_count(error.times)
     )
 }
 
@@ -238,10 +237,16 @@ fn figure_lines(digest: &Digest) -> Vec<String> {
         };
         format!("{} {}{failed}", tool.tool, tool.calls)
     };
-    let mut lines = vec![format!(
-        "active for {} of {}, {}, {}",
+    let (active, whole) = (
         format_duration(digest.active_ms),
         format_duration(digest.wall_ms),
+    );
+    let active = match active == whole {
+        true => active,
+        false => format!("{active} of {whole}"),
+    };
+    let mut lines = vec![format!(
+        "active for {active}, {}, {}",
         count(digest.prompts, "prompt"),
         count(digest.records, "record"),
     )];

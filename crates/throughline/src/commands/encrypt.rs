@@ -8,7 +8,7 @@ use store::{Result, SwapStep};
 use crate::commands::App;
 use crate::keychain::SystemKeychain;
 use crate::output::table::count;
-use crate::output::{Exit, say};
+use crate::output::{Exit, error_with_hint, say};
 
 /// Encrypt the store
 ///
@@ -41,6 +41,12 @@ impl KeyFileArgs {
 }
 
 pub(crate) fn run(app: &App<'_>, args: &EncryptArgs) -> anyhow::Result<Exit> {
+    if !store::encryption::ENCRYPTION_BUILT {
+        return Err(error_with_hint(
+            "this build of Throughline cannot encrypt a store",
+            "build Throughline with the feature `encryption`; see docs/design/encryption.md",
+        ));
+    }
     let location = args.key.key_location();
     let conversion =
         store::encryption::encrypt(&app.home, &location, &SystemKeychain, &mut |step| {

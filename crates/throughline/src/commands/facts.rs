@@ -15,17 +15,25 @@ use crate::output::{self, Exit, error_with_hint, say};
 
 /// List facts, preferences and pins
 ///
-/// With --extract, asks the configured model for the facts of a session, as `ingest` and `watch` do
-/// when a session has ended.
+/// With WORDS, only the facts that contain all of them are listed. With --extract, the configured
+/// model is asked for the facts of a session, as `ingest` and `watch` do when a session has ended.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct FactsArgs {
     #[command(subcommand)]
     command: Option<FactsCommand>,
 
+    /// Only facts that contain all of these words
+    #[arg(value_name = "WORDS")]
+    words: Vec<String>,
+
     /// Only workspaces whose address or folder contains this
     #[arg(long, value_name = "PART")]
     workspace: Option<String>,
+
+    /// Only the workspace of the current folder, and what applies everywhere
+    #[arg(long, conflicts_with = "workspace")]
+    here: bool,
 
     /// Only this kind: preference, decision, correction, command, outcome, note
     #[arg(long, value_name = "KIND", value_parser = parse_fact_kind)]
@@ -35,24 +43,11 @@ pub(crate) struct FactsArgs {
     #[arg(long)]
     history: bool,
 
-    /// Delete the fact with this id
-    #[arg(long, value_name = "ID", conflicts_with_all = ["workspace", "kind", "history", "text"])]
-    forget: Option<String>,
-
-    /// Replace the text of the fact with this id; the old text stays in its history
-    #[arg(long, value_name = "ID", requires = "text")]
-    #[arg(conflicts_with_all = ["workspace", "kind", "history", "forget"])]
-    edit: Option<String>,
-
-    /// The new text of the fact
-    #[arg(value_name = "TEXT")]
-    text: Vec<String>,
-
-    /// Extract the facts of this session with the configured model: its id or a prefix of it
+    /// Extract the facts of this session with the configured model
     #[arg(
         long,
         value_name = "SESSION",
-        conflicts_with_all = ["workspace", "kind", "history", "forget"]
+        conflicts_with_all = ["words", "workspace", "here", "kind", "history"]
     )]
     extract: Option<String>,
 
@@ -107,50 +102,59 @@ pub(crate) fn run(app: &App<'_>, args: &FactsArgs) -> anyhow::Result<Exit> {
         Some(FactsCommand::Forget { id }) => return forget_fact(&store, id),
         None => {}
     }
-    if let Some(id) = &args.forget {
-        return forget_fact(&store, id);
-    }
-    if let Some(id) = &args.edit {
-        let edit = FactEditArgs {
-            id: id.clone(),
-            text: args.text.clone(),
-            json: args.json,
-        };
-        return edit_fact(app, &store, &edit);
-    }
-    if !args.text.is_empty() {
-        return Err(error_with_hint(
-            format!(
-                "a text is only taken with --edit, and {:?} is no command",
-                args.text[0]
-            ),
-            "search facts with `throughline search WORDS --type fact`; add one with `remember`",
-        ));
-    }
     if let Some(session) = &args.extract {
         return extract_facts(app, args, &store, session);
     }
-    let facts = store.facts(&FactFilter {
-        scope: args
-            .workspace
-            .clone()
-            .map_or(FactScope::All, FactScope::Part),
+    app.check_workspace_part(&store, args.workspace.as_deref())?;
+    let scope = match (&args.workspace, args.here) {
+        (Some(part), _) => FactScope::Part(part.clone()),
+        (None, true) => FactScope::Workspaces(vec![app.find_workspace(&store, None)?.key]),
+        (None, false) => FactScope::All,
+    };
+    let mut facts = store.facts(&FactFilter {
+        scope,
         kind: args.kind,
         history: args.history,
-        limit: args.limit,
+        limit: match args.words.is_empty() {
+            true => args.limit.saturating_add(1),
+            false => usize::MAX,
+        },
     })?;
+    let words: Vec<_> = args.words.iter().map(|word| word.to_lowercase()).collect();
+    facts.retain(|fact| {
+        let text = fact.text.to_lowercase();
+        words.iter().all(|word| text.contains(word))
+    });
+    let has_more = facts.len() > args.limit;
+    facts.truncate(args.limit);
     if args.json {
         output::print_json(&facts)?;
     } else if facts.is_empty() {
-        say("No facts.");
+        say(&no_facts(args));
     } else {
         write!(app.output(), "{}", format_facts(app, &facts))?;
+        if has_more {
+            let shown = count(facts.len(), "fact");
+            say!("Showing {shown}; use -n to show more.");
+        }
     }
     Ok(if facts.is_empty() {
         Exit::NothingFound
     } else {
         Exit::Done
     })
+}
+
+/// Says that no fact was listed, and what to do about it.
+fn no_facts(args: &FactsArgs) -> String {
+    if !args.words.is_empty() {
+        let words = args.words.join(" ");
+        format!("No fact contains {words:?}; `throughline search` also searches the sessions.")
+    } else if args.workspace.is_some() || args.here || args.kind.is_some() {
+        "No facts match.".to_owned()
+    } else {
+        "No facts yet; `throughline remember` saves one.".to_owned()
+    }
 }
 
 fn forget_fact(store: &Store, prefix: &str) -> anyhow::Result<Exit> {

@@ -53,7 +53,7 @@ pub(crate) fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
     if args.json {
         output::print_json(&fix)?;
     } else if nothing {
-        say("This error did not occur before.");
+        say("No session has this error.");
     } else {
         write!(app.output(), "{}", format_fix(app, &store, &fix))?;
     }
@@ -66,7 +66,7 @@ pub(crate) fn run(app: &App<'_>, args: &FixArgs) -> anyhow::Result<Exit> {
 
 fn format_fix(app: &App<'_>, store: &Store, fix: &ErrorHistory) -> String {
     let style = app.style();
-    let mut out = format!("Seen in {}:\n", count(fix.occurrences.len(), "place"));
+    let mut out = format!("Seen {}:\n", count(fix.occurrences.len(), "time"));
     for seen in &fix.occurrences {
         let when = app.format_when(seen.at);
         let session = session_label(store, &seen.session);
@@ -79,30 +79,30 @@ fn format_fix(app: &App<'_>, store: &Store, fix: &ErrorHistory) -> String {
     if fix.ways.is_empty() {
         out += "No session shows what fixed it.\n";
     }
-    for way in &fix.ways {
-        out += &format_resolution(app, store, way);
+    for resolution in &fix.ways {
+        out += &format_resolution(app, store, resolution);
     }
     out
 }
 
-fn format_resolution(app: &App<'_>, store: &Store, way: &ErrorResolution) -> String {
+fn format_resolution(app: &App<'_>, store: &Store, resolution: &ErrorResolution) -> String {
     let style = app.style();
-    let when = app.format_when(way.at);
-    let session = session_label(store, &way.session);
+    let when = app.format_when(resolution.at);
+    let session = session_label(store, &resolution.session);
     let mut out = format!(
         "{}  {}\n",
-        style.bold(&format!("Fixed by {when}:")),
+        style.bold(&format!("Fixed {when}:")),
         style.dim(&session)
     );
-    if let Some(said) = &way.said {
+    if let Some(said) = &resolution.said {
         let _ = writeln!(out, "    agent: {}", sanitize(said));
     }
-    for file in &way.files {
+    for file in &resolution.files {
         let _ = writeln!(out, "    changed {}", sanitize(file));
     }
-    for command in &way.commands {
+    for command in &resolution.commands {
         let _ = writeln!(out, "    ran {}", sanitize(command));
     }
-    let _ = writeln!(out, "    then worked: {}", sanitize(&way.command));
+    let _ = writeln!(out, "    then worked: {}", sanitize(&resolution.command));
     out
 }

@@ -7,8 +7,9 @@ use store::forget::{FileRole, ForgetPlan, ForgetReport, Selection, Traces, manag
 use store::{LiftOutcome, Store, Tombstone};
 
 use crate::commands::search::parse_record_kind;
+use crate::commands::sessions::session_id;
 use crate::commands::{App, parse_flavor, pin, show};
-use crate::output::table::{count, format_table};
+use crate::output::table::{TableColumn, count, format_columns, format_table};
 use crate::output::text::{one_line, sanitize};
 use crate::output::{self, Exit, error_with_hint, say, time};
 
@@ -94,11 +95,13 @@ pub(crate) fn run(app: &App<'_>, args: &ForgetArgs) -> anyhow::Result<Exit> {
         if args.json {
             output::print_json(&plan)?;
         } else {
-            print_plan(app, &plan)?;
+            let text = format_plan(app, &store, &plan, app.columns())?;
+            write!(app.output(), "{text}")?;
+            say!("Nothing was forgotten; this was a dry run.");
         }
         return Ok(Exit::Done);
     }
-    if !args.yes && !confirm_forget(app, &plan)? {
+    if !args.yes && !confirm_forget(app, &store, &plan)? {
         say!("Nothing was forgotten.");
         return Ok(Exit::NothingFound);
     }
@@ -160,57 +163,95 @@ fn find_record(store: &Store, prefix: &str) -> anyhow::Result<Option<RecordId>> 
     }
 }
 
-fn print_plan(app: &App<'_>, plan: &ForgetPlan) -> anyhow::Result<()> {
-    Ok(write!(app.output(), "{}", format_plan(app, plan))?)
-}
+const PLAN_COLUMNS: &[TableColumn] = &[
+    TableColumn::left("FORGET"),
+    TableColumn::left("ID"),
+    TableColumn::left("WHEN"),
+    TableColumn::left("WHAT"),
+    TableColumn::left("TEXT").shrinks_to(24),
+];
 
-/// Formats what would be forgotten.
-pub(crate) fn format_plan(app: &App<'_>, plan: &ForgetPlan) -> String {
-    let zone = &app.environment.zone;
-    let mut text = String::new();
+/// Formats what would be forgotten, and how much it is.
+pub(crate) fn format_plan(
+    app: &App<'_>,
+    store: &Store,
+    plan: &ForgetPlan,
+    columns_max: Option<usize>,
+) -> anyhow::Result<String> {
+    let mut rows = Vec::new();
     for session in plan.sessions.iter().take(LISTED_MAX) {
-        text += &format!(
-            "session  {}  {}  {}  {}\n",
-            time::format_time(session.ended.or(session.started), zone),
-            sanitize(session.id.as_str()),
+        rows.push(vec![
+            "session".to_owned(),
+            session_id(store, &session.id),
+            app.format_when(session.ended.or(session.started)),
             count(session.records, "record"),
             one_line(session.title.as_deref().unwrap_or("-")),
-        );
+        ]);
     }
-    text += &more_line(plan.sessions.len(), "sessions");
     for record in plan.records.iter().take(LISTED_MAX) {
-        text += &format!(
-            "record   {}  {}  {}{}  {}\n",
-            time::format_time(record.at, zone),
-            record.id,
-            record.kind,
-            if record.copy { " (copy)" } else { "" },
-            sanitize(&record.text),
-        );
+        let copy = if record.copy { " (copy)" } else { "" };
+        // A record that another program submitted keeps that program's id.
+        let id = match record.public_id == record.id.to_string() {
+            true => store.short_record_id(record.id)?,
+            false => sanitize(&record.public_id),
+        };
+        rows.push(vec![
+            "record".to_owned(),
+            id,
+            app.format_when(record.at),
+            format!("{}{copy}", record.kind),
+            one_line(&record.text),
+        ]);
     }
-    text += &more_line(plan.records.len(), "records");
     for fact in plan.facts.iter().take(LISTED_MAX) {
-        text += &format!(
-            "fact     {}  {}\n",
-            &fact.id[..8.min(fact.id.len())],
-            sanitize(&fact.text)
-        );
+        rows.push(vec![
+            "fact".to_owned(),
+            fact.id[..8.min(fact.id.len())].to_owned(),
+            String::new(),
+            String::new(),
+            one_line(&fact.text),
+        ]);
     }
-    text + &more_line(plan.facts.len(), "facts")
+    let counts = [
+        (plan.sessions.len(), "session"),
+        (plan.records.len(), "record"),
+        (plan.facts.len(), "fact"),
+    ];
+    let more = counts.map(|(items, noun)| more_line(items, noun)).concat();
+    let all = counts.iter().filter(|(items, _)| *items > 0);
+    let all: Vec<_> = all.map(|(items, noun)| count(*items, noun)).collect();
+    // Facts have neither a time nor a type.
+    let has_facts_only = plan.sessions.is_empty() && plan.records.is_empty();
+    let columns = match has_facts_only {
+        true => &[PLAN_COLUMNS[0], PLAN_COLUMNS[1], PLAN_COLUMNS[4]],
+        false => PLAN_COLUMNS,
+    };
+    if has_facts_only {
+        for row in &mut rows {
+            row.drain(2..4);
+        }
+    }
+    let table = format_columns(columns, &rows, columns_max);
+    let total = match rows.len() {
+        1 => String::new(),
+        _ => format!("{} in all\n", all.join(" and ")),
+    };
+    Ok(format!("{table}{more}{total}"))
 }
 
-fn more_line(count: usize, what: &str) -> String {
-    match count.saturating_sub(LISTED_MAX) {
+fn more_line(items: usize, noun: &str) -> String {
+    match items.saturating_sub(LISTED_MAX) {
         0 => String::new(),
-        more => format!("… and {more} more {what}\n"),
+        more => format!("… and {}\n", count(more, &format!("more {noun}"))),
     }
 }
 
-fn confirm_forget(app: &App<'_>, plan: &ForgetPlan) -> anyhow::Result<bool> {
+fn confirm_forget(app: &App<'_>, store: &Store, plan: &ForgetPlan) -> anyhow::Result<bool> {
+    let text = format_plan(app, store, plan, app.columns())?;
     app.confirm(
         "Delete this for good?",
         "add --yes, or use --dry-run to see what would be forgotten",
-        || say(format_plan(app, plan).trim_end()),
+        || say(text.trim_end()),
     )
 }
 
@@ -239,7 +280,7 @@ fn report_forgotten(app: &App<'_>, forgotten: &ForgetReport) -> anyhow::Result<E
             say!("  {}", sanitize(source));
         }
         if sources.len() > LISTED_MAX {
-            say(more_line(sources.len(), "files").trim_end());
+            say(more_line(sources.len(), "file").trim_end());
         }
     }
     let others = managed_files(&app.home)?;

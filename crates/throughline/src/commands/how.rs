@@ -37,24 +37,24 @@ pub(crate) fn run(app: &App<'_>, args: &HowArgs) -> anyhow::Result<Exit> {
     let words = args.command.join(" ");
     let ways = questions::how(&store, &words, args.workspace.as_deref(), args.limit)?;
     let none = "No session ran such a command.";
-    print_answers(app, args.json, &ways, none, |way| {
-        format_command_history(app, &store, way)
+    print_answers(app, args.json, &ways, none, |history| {
+        format_command_history(app, &store, history)
     })
 }
 
-fn format_command_history(app: &App<'_>, store: &Store, way: &CommandHistory) -> String {
+fn format_command_history(app: &App<'_>, store: &Store, history: &CommandHistory) -> String {
     let style = app.style();
     let mut tally = Vec::new();
     for (number, what) in [
-        (way.succeeded, "worked"),
-        (way.failed, "failed"),
-        (way.unknown, "unknown"),
+        (history.succeeded, "worked"),
+        (history.failed, "failed"),
+        (history.unknown, "unknown"),
     ] {
         if number > 0 {
             tally.push(format!("{what} {number}×"));
         }
     }
-    let last = &way.last;
+    let last = &history.last;
     let when = app.format_when(last.at);
     let status = match (last.succeeded, last.exit_code) {
         (Some(true), Some(code)) | (Some(false), Some(code)) => format!(", exit {code}"),
@@ -65,7 +65,7 @@ fn format_command_history(app: &App<'_>, store: &Store, way: &CommandHistory) ->
         .as_deref()
         .map_or(String::new(), |cwd| format!(" in {}", sanitize(cwd)));
     let session = session_label(store, &last.session);
-    let mut out = indent(&style.bold(&sanitize(&way.command)), "");
+    let mut out = indent(&style.bold(&sanitize(&history.command)), "");
     let verb = if last.succeeded == Some(true) {
         "last success"
     } else {
@@ -77,7 +77,7 @@ fn format_command_history(app: &App<'_>, store: &Store, way: &CommandHistory) ->
         tally.join(", "),
         style.dim(&session)
     );
-    if let Some(failure) = &way.failure {
+    if let Some(failure) = &history.failure {
         let _ = writeln!(out, "    failure: {}", sanitize(failure));
     }
     out

@@ -127,7 +127,13 @@ pub(crate) fn ingest(app: &App<'_>, logs: &LogArgs) -> anyhow::Result<IngestOutc
     with_discovery(app, logs, |(sources, discovery, control), bar, stop| {
         let now = app.environment.now;
         let store = app.open()?;
-        let sweep = capture::sweep_discovered(&store, sources, discovery, control, now)?;
+        let mut sweep = capture::sweep_discovered(&store, sources, discovery, control, now)?;
+        if logs.root.is_empty() && !sweep.interrupted {
+            let found = newly_found(app, sources);
+            if !found.roots.is_empty() {
+                sweep.add(capture::sweep(&store, &found, control, now)?);
+            }
+        }
         serve::stages::record_sweep(&store, &sweep, now);
         let stages = StageRunner::new(app, &store, stop)?;
         if !sweep.interrupted {
@@ -387,6 +393,25 @@ fn aider_histories(app: &App<'_>) -> Vec<PathBuf> {
         .map(|workspace| Path::new(&workspace.root).join(capture::flavor::AIDER_HISTORY))
         .filter(|path| path.is_absolute() && path.is_file())
         .collect()
+}
+
+/// Returns the sources that are known only since a sweep: histories of Aider in workspaces that the
+/// logs of other agents named for the first time.
+fn newly_found(app: &App<'_>, swept: &Sources) -> Sources {
+    let mut histories = Vec::new();
+    if swept.captures(Flavor::Aider) && !app.config.roots.contains_key(Flavor::Aider.name()) {
+        histories = aider_histories(app);
+        histories.retain(|path| swept.roots.iter().all(|known| known.path != *path));
+    }
+    let root = |path| Root {
+        path,
+        flavor: Some(Flavor::Aider),
+    };
+    Sources {
+        roots: histories.into_iter().map(root).collect(),
+        all_roots: false,
+        ..swept.clone()
+    }
 }
 
 /// Expands `~` in configured folders, and warns of those that do not exist: they are probably

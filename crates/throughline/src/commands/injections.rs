@@ -73,7 +73,10 @@ pub(crate) fn run(app: &App<'_>, args: &InjectionsArgs) -> anyhow::Result<Exit> 
     if args.json {
         output::print_json(&injections)?;
     } else if injections.is_empty() {
-        say!("No injections.");
+        output::say(match session {
+            Some(_) => "This session was given nothing from memory.",
+            None => "No agent was given anything yet; `throughline install` connects them.",
+        });
     } else {
         write!(
             app.output(),

@@ -96,7 +96,12 @@ pub(crate) fn run(app: &App<'_>, args: &InstallArgs) -> anyhow::Result<Exit> {
     let mut plan = install::plan_install(&agents, &app.environment.places, &program, &manifest);
     plan.notes.extend(custom_home_note(app));
     let report = InstallReport::new(Some(&program), &agents, &plan);
-    apply_plan(app, &args.apply, &mut manifest, &plan, &report, &INSTALL)
+    let exit = apply_plan(app, &args.apply, &mut manifest, &plan, &report, &INSTALL)?;
+    // Hooks do nothing without a store, because a hook alone does not say that its user wants one.
+    if exit == Exit::Done && !args.apply.dry_run {
+        drop(app.open()?);
+    }
+    Ok(exit)
 }
 
 /// The messages in which `install` and `uninstall` differ.

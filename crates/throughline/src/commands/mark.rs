@@ -1,4 +1,4 @@
-//! `throughline name`, `star`, `tag` and `archive`: what the user says of a session.
+//! `throughline name`, `star`, `tag` and `archive`: what the user says about a session.
 
 use memory::Session;
 use store::MarksPatch;

@@ -91,7 +91,8 @@ pub(crate) fn format_measurement(one: &Measurement) -> String {
     }
     if one.set_aside > 0 {
         let sessions = count(one.set_aside, "session");
-        page += &format!("  set aside: {sessions} with another model or version of the agent\n");
+        let reason = "with another model, agent version or version of the names";
+        page += &format!("  set aside: {sessions} {reason}\n");
     }
     page += &format!(
         "  cost: {} per session, {} so far\n",

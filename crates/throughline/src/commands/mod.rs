@@ -201,7 +201,8 @@ commands! {
 /// Returns whether a command replaces the file of the store, which nothing else may have open.
 fn needs_exclusive_store(command: &Command, home: &Path) -> bool {
     match command {
-        Command::Restore(_) | Command::Encrypt(_) => true,
+        Command::Restore(_) => true,
+        Command::Encrypt(_) => ::store::encryption::ENCRYPTION_BUILT,
         // A plain store is left as it is, so its daemon can go on.
         Command::Decrypt(_) | Command::Rekey(_) => !matches!(
             StoreFileKind::of(&Store::database_path(home)),
@@ -432,7 +433,7 @@ impl App<'_> {
     pub(crate) fn no_store_error(&self) -> anyhow::Error {
         error_with_hint(
             format!("there is no store in {}", self.home.display()),
-            "run `throughline ingest` to create it",
+            "run `throughline up` to set it up, or `throughline ingest` to only read the logs",
         )
     }
 

@@ -9,7 +9,7 @@ use crate::output::{self, Exit, error_with_hint, say};
 /// Save a fact
 ///
 /// Agents see the fact when a prompt in this workspace is about it. A repeated fact is counted; a
-/// fact that contradicts an older one replaces it. `throughline facts --forget ID` deletes a fact.
+/// fact that contradicts an older one replaces it. `throughline facts forget ID` deletes a fact.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RememberArgs {
     /// The fact, in a sentence

@@ -87,8 +87,8 @@ fn plan_restore(
         check_place(app, session, &path)?;
         if path.exists() {
             return Err(error_with_hint(
-                format!("{} exists; it is not overwritten", path.display()),
-                "the agent still has the log",
+                format!("the agent still has the log: {}", path.display()),
+                "there is nothing to restore; an existing log is not overwritten",
             ));
         }
         planned.push((path, log.text));

@@ -299,9 +299,10 @@ fn format_results(
     found: &SearchOutcome,
 ) -> anyhow::Result<CommandReply> {
     let match_message = match found.rung {
-        MatchLevel::NoWords if found.is_empty() => {
-            Some(format!("Nothing to search for in {:?}.", query_text(args)))
-        }
+        MatchLevel::NoWords if found.is_empty() => Some(format!(
+            "Nothing to search for in {:?}; use a longer or rarer word.",
+            query_text(args)
+        )),
         _ if found.is_empty() && args.filter.here => Some(format!(
             "Nothing found for {:?} in {}; leave out --here to search everywhere.",
             query_text(args),
@@ -330,8 +331,19 @@ fn format_results(
             .answered_by
             .is_none_or(|answer| found.hits.iter().all(|other| other.hit.id != answer)),
     };
-    let items = found.ranking().into_iter().filter(is_listed);
-    for group in group_items(items.take(args.limit), session_of) {
+    let mut items: Vec<_> = found.ranking().into_iter().filter(is_listed).collect();
+    let more_message = (items.len() > args.limit).then(|| {
+        let shown = count(args.limit, "hit");
+        format!("Showing {shown}; use -n to show more.")
+    });
+    items.truncate(args.limit);
+    for (index, group) in group_items(items.into_iter(), session_of)
+        .iter()
+        .enumerate()
+    {
+        if index > 0 {
+            out.push('\n');
+        }
         match group[0] {
             SearchItem::Fact(hit) => write!(out, "{}", format_fact(app, hit))?,
             SearchItem::Record(first) => write!(out, "{}", format_session(app, store, first)?)?,
@@ -347,7 +359,10 @@ fn format_results(
         }
     }
     Ok(CommandReply {
-        messages: match_message.into_iter().chain(digest_message).collect(),
+        messages: [match_message, more_message, digest_message]
+            .into_iter()
+            .flatten()
+            .collect(),
         text: out,
         is_paged: true,
         found: !found.is_empty(),
@@ -468,7 +483,9 @@ fn format_hit(
         true => indent(&sanitize(&ranked.text), "    "),
         false => format!(
             "    {}\n",
-            style.highlight(&hit.snippet.text, &hit.snippet.matches)
+            style
+                .highlight(&hit.snippet.text, &hit.snippet.matches)
+                .trim()
         ),
     };
     let answer = match args.answers && hit.kind == RecordKind::Prompt {

@@ -144,7 +144,7 @@ pub(crate) fn run(app: &App<'_>, args: &SessionsArgs) -> anyhow::Result<Exit> {
         print_sessions(app, &store, &sessions, args.sort)?;
         if has_more {
             let shown = count(sessions.len(), "session");
-            say!("{shown} shown; use -n to show more.");
+            say!("Showing {shown}; use -n to show more.");
         }
     }
     Ok(Exit::of_query(sessions.is_empty()))
@@ -185,7 +185,7 @@ const ID_COLUMNS: usize = 12;
 const WORKSPACE_COLUMNS_MIN: usize = 60;
 const WORKSPACE_COLUMN: usize = 2;
 /// Columns are dropped before titles are truncated below this width.
-const TITLE_COLUMNS_MIN: usize = 32;
+const TITLE_COLUMNS_MIN: usize = 44;
 /// The positions of the columns that sessions can be sorted by.
 const PROMPTS_COLUMN: usize = 3;
 const TOKENS_COLUMN: usize = 5;
@@ -274,12 +274,13 @@ pub(crate) fn session_label(store: &Store, session: &SessionId) -> String {
     format!("{agent} {}", session_id(store, session))
 }
 
-/// Formats a number of tokens, such as `812`, `12k` or `2.1M`.
+/// Formats a number of tokens, such as `812`, `1.3k`, `12k` or `2.1M`.
 pub(crate) fn format_tokens(tokens: u64) -> String {
     match tokens {
         0 => "-".to_owned(),
-        1..10_000 => tokens.to_string(),
-        10_000..999_500 => format!("{:.0}k", tokens as f64 / 1e3),
+        1..1_000 => tokens.to_string(),
+        1_000..9_950 => format!("{:.1}k", tokens as f64 / 1e3),
+        9_950..999_500 => format!("{:.0}k", tokens as f64 / 1e3),
         999_500..9_950_000 => format!("{:.1}M", tokens as f64 / 1e6),
         9_950_000..999_500_000 => format!("{:.0}M", tokens as f64 / 1e6),
         _ => format!("{:.1}G", tokens as f64 / 1e9),
@@ -294,7 +295,9 @@ mod tests {
     fn tokens_have_at_most_four_characters() {
         for (tokens, text) in [
             (0, "-"),
-            (9_999, "9999"),
+            (999, "999"),
+            (1_278, "1.3k"),
+            (9_960, "10k"),
             (249_900, "250k"),
             (999_600, "1.0M"),
             (2_127_000, "2.1M"),

@@ -13,9 +13,11 @@ use store::{Store, StoredRecord};
 
 use self::record::{RecordLayout, format_record};
 use crate::commands::mark::describe_marks;
-use crate::commands::sessions::format_tokens;
+use crate::commands::sessions::{format_tokens, session_id};
 use crate::commands::{App, digest, usage};
+use crate::output::table::format_table;
 use crate::output::text::{one_line, sanitize};
+use crate::output::wrap::truncate;
 use crate::output::{Exit, error_with_hint, print_json, print_text, time};
 
 /// Show a session, a record or a fact
@@ -127,7 +129,7 @@ fn find_target(store: &Store, id: &str) -> anyhow::Result<IdTarget> {
     let no_session = match requests::find::find_session(store, &scope, id) {
         Ok(session) => return Ok(IdTarget::Session(Box::new(session))),
         Err(error @ RequestError::NotFound { .. }) => error,
-        Err(error) => return Err(request_error(error)),
+        Err(error) => return Err(session_error(store, id, error)),
     };
     match store.records_by_prefix(id, 2)?[..] {
         [] => {}
@@ -159,7 +161,43 @@ fn find_target(store: &Store, id: &str) -> anyhow::Result<IdTarget> {
 /// Returns the session with an id or a unique prefix of it.
 pub(crate) fn find_session(store: &Store, prefix: &str) -> anyhow::Result<Session> {
     let scope = AccessScope::unrestricted();
-    requests::find::find_session(store, &scope, prefix).map_err(request_error)
+    requests::find::find_session(store, &scope, prefix)
+        .map_err(|error| session_error(store, prefix, error))
+}
+
+/// The sessions that are listed when an id could mean several of them.
+const CANDIDATES_MAX: usize = 5;
+/// The titles beside their ids are truncated to this width.
+const CANDIDATE_TITLE_COLUMNS: usize = 50;
+
+/// Turns the error of a search for a session into one whose hint lists the sessions that could be
+/// meant, each with an id to copy.
+fn session_error(store: &Store, prefix: &str, error: RequestError) -> anyhow::Error {
+    let candidates = match &error {
+        RequestError::Invalid { .. } if !prefix.is_empty() => {
+            store.sessions_by_prefix(prefix, CANDIDATES_MAX)
+        }
+        _ => return request_error(error),
+    };
+    let rows = candidates.unwrap_or_default().into_iter().map(|session| {
+        let title = one_line(session.name_or_title().unwrap_or("Untitled session"));
+        vec![
+            format!("  {}", session_id(store, &session.id)),
+            session.flavor.to_string(),
+            truncate(&title, CANDIDATE_TITLE_COLUMNS),
+        ]
+    });
+    let rows: Vec<_> = rows.collect();
+    match rows.len() {
+        0 | 1 => request_error(error),
+        _ => error_with_hint(
+            error.to_string(),
+            format!(
+                "give more of the id, such as\n{}",
+                format_table(&rows).trim_end()
+            ),
+        ),
+    }
 }
 
 /// Turns an error of a request into one that `main` reports with its hint.

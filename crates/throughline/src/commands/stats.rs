@@ -56,6 +56,7 @@ pub(crate) fn run(app: &App<'_>, args: &StatsArgs) -> anyhow::Result<Exit> {
         output::print_json(&json!({"workspace": workspace.key, "checks": checks}))?;
     } else if checks.is_empty() {
         say!("No session of {} has touched a file yet.", workspace.key);
+        say!("hint: run it in a project's folder, or choose one with --workspace NAME");
     } else {
         let rows: Vec<Vec<String>> = checks
             .iter()

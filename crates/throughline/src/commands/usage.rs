@@ -8,7 +8,7 @@ use store::{Store, UsageFilter, UsageRow};
 
 use crate::commands::sessions::{format_tokens, session_id};
 use crate::commands::{App, model_calls, parse_flavor, parse_limit};
-use crate::output::table::{TableColumn, count, format_columns};
+use crate::output::table::{TableColumn, count, format_columns, format_number};
 use crate::output::text::{one_line, sanitize};
 use crate::output::{self, Exit};
 
@@ -203,7 +203,7 @@ fn print_groups(
     total: &UsageGroup,
 ) -> anyhow::Result<()> {
     if total.requests == 0 {
-        say!("No usage.");
+        say!("No token usage is recorded.");
         return Ok(());
     }
     let first = match by {
@@ -258,7 +258,7 @@ fn group_row(label: &str, group: &UsageGroup) -> Vec<String> {
         format_tokens(usage.cache_read),
         format_tokens(usage.cache_write),
         format_tokens(usage.reasoning),
-        group.requests.to_string(),
+        format_number(group.requests),
         format_cost(&group.cost),
     ]
 }

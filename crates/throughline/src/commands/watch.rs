@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use capture::{SweepReport, WatchOptions};
 use jiff::{SignedDuration, Timestamp};
+use serve::stages::SweepLog;
 
 use crate::commands::App;
 use crate::commands::ingest::{LogArgs, print_sweep_warnings, sources, stop_on_interrupt};
@@ -59,8 +60,10 @@ pub(crate) fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
     let watched = std::thread::scope(|scope| {
         let stages = &stages;
         scope.spawn(move || run_stages_until_stopped(stages, &woken));
+        let mut log = SweepLog::default();
         let mut on_sweep = |sweep: &SweepReport| {
             sweeps += 1;
+            log.add(&store, sweep, now());
             if sweep.records > 0 || sweeps == 1 {
                 // The channel is full if the thread has not handled the last message yet.
                 wake.try_send(()).ok();
@@ -76,6 +79,7 @@ pub(crate) fn run(app: &App<'_>, args: &WatchArgs) -> anyhow::Result<Exit> {
             }
         };
         let watched = capture::watch(&store, &sources, options, &stop, &mut on_sweep, &now);
+        log.flush(&store, now());
         // An error of the store ends the other thread too.
         stop.store(true, Ordering::Relaxed);
         drop(wake);

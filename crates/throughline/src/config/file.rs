@@ -158,7 +158,7 @@ fn section<'d>(document: &'d mut DocumentMut, name: &str) -> Result<&'d mut Tabl
     table.ok_or_else(|| format!("[{name}] is an inline table; change it by hand"))
 }
 
-/// Sets a value, and keeps the comment behind it.
+/// Sets a value, and keeps the comment after it.
 fn set_bool(section: &mut Table, name: &str, on: bool) {
     match section.get_mut(name).and_then(Item::as_value_mut) {
         Some(known) => {

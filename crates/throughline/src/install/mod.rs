@@ -55,17 +55,17 @@ pub(crate) struct SkippedFile {
 }
 
 /// Returns the agents on this machine that support hooks.
-pub(crate) fn detect_agents(places: &AgentEnv, path: &[PathBuf]) -> Vec<&'static Integration> {
+pub(crate) fn detect_agents(env: &AgentEnv, path: &[PathBuf]) -> Vec<&'static Integration> {
     INTEGRATIONS
         .iter()
-        .filter(|integration| integration.is_detected(places, path))
+        .filter(|integration| integration.is_detected(env, path))
         .collect()
 }
 
 /// Plans the installation into agents.
 pub(crate) fn plan_install(
     agents: &[&'static Integration],
-    places: &AgentEnv,
+    env: &AgentEnv,
     program: &Program,
     manifest: &InstallManifest,
 ) -> InstallPlan {
@@ -76,26 +76,26 @@ pub(crate) fn plan_install(
     // Grok CLI runs the hooks in the settings of Claude Code, but not those of its plugins.
     let has_claude = agents
         .iter()
-        .any(|agent| agent.flavor == Flavor::Claude && !agent.has_plugin(places))
-        || has_our_entries(&agents::claude_settings_path(places));
+        .any(|agent| agent.flavor == Flavor::Claude && !agent.has_plugin(env))
+        || has_our_entries(&agents::claude_settings_path(env));
     for agent in agents {
         let title = agent.flavor.title();
-        for obstacle in agent.obstacles(places) {
+        for obstacle in agent.obstacles(env) {
             plan.notes.push(format!("{title}: {obstacle}."));
         }
-        if agent.has_plugin(places) {
+        if agent.has_plugin(env) {
             plan.notes.push(format!(
                 "{title}: the plugin `throughline` is enabled, so nothing is added."
             ));
             continue;
         }
         let changes_before = plan.changes.len();
-        for target in agent.targets(places, program) {
-            let own_hooks = target.path == agents::grok_hooks_path(places);
+        for target in agent.targets(env, program) {
+            let own_hooks = target.path == agents::grok_hooks_path(env);
             if own_hooks && has_claude && !has_our_entries(&target.path) {
                 plan.notes.push(format!(
                     "{title} also runs the hooks of Claude Code in {}, so it gets none of its own.",
-                    agents::claude_settings_path(places).display()
+                    agents::claude_settings_path(env).display()
                 ));
                 continue;
             }
@@ -132,7 +132,7 @@ pub(crate) fn plan_install(
 /// they would be installed.
 pub(crate) fn plan_removal(
     agents: &[&'static Integration],
-    places: &AgentEnv,
+    env: &AgentEnv,
     program: &Program,
     manifest: &InstallManifest,
     home: &Path,
@@ -144,7 +144,7 @@ pub(crate) fn plan_removal(
             .files
             .iter()
             .filter(|(_, entry)| entry.agent == name);
-        let targets = agent.targets(places, program);
+        let targets = agent.targets(env, program);
         let mut paths: Vec<_> = known.map(|(path, _)| path.clone()).collect();
         for target in &targets {
             if !paths.contains(&target.path) {
@@ -155,7 +155,7 @@ pub(crate) fn plan_removal(
             let target = targets.iter().find(|target| target.path == path);
             plan.add_removal(agent.flavor, path, target, manifest, home)?;
         }
-        if agent.has_plugin(places) {
+        if agent.has_plugin(env) {
             plan.notes.push(format!(
                 "{}: the plugin `throughline` is still installed; remove it with `{}`.",
                 agent.flavor.title(),

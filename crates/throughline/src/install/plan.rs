@@ -93,7 +93,7 @@ pub(crate) fn plan_file_install(
     }))
 }
 
-/// A file and what the manifest knows of it, for the removal of our entries.
+/// A file and what the manifest knows about it, for the removal of our entries.
 #[derive(Debug)]
 pub(crate) struct InstalledFile<'a> {
     pub(crate) agent: Flavor,

@@ -16,7 +16,7 @@ use clap::CommandFactory;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 
-use self::text::sanitize;
+use self::text::{TextStyle, sanitize};
 use self::wrap::{display_width, wrap_line};
 use crate::cli::Cli;
 use crate::environment;
@@ -255,7 +255,10 @@ fn hint_for_key(error: &store::encryption::EncryptionError) -> Option<String> {
 /// Prints a message to standard error. Messages quote file names, arguments and text from logs, so
 /// this is the one place that replaces control characters.
 pub(crate) fn say(text: &str) {
-    say_styled(&sanitize(text));
+    let style = TextStyle {
+        color: environment::message_color(),
+    };
+    say_styled(&style.message(&sanitize(text)));
 }
 
 /// Prints a message that contains color codes. The caller has sanitized the quoted parts. A

@@ -17,7 +17,7 @@ pub(crate) struct TableColumn {
     drop_rank: u8,
     /// The width down to which cells are truncated; `None` keeps them whole.
     width_min: Option<usize>,
-    /// Cells that are wider than this take their room from the cells behind them, so that one long
+    /// Cells that are wider than this take their room from the cells after them, so that one long
     /// id does not make the whole column wide.
     overflows_at: Option<usize>,
 }
@@ -187,16 +187,30 @@ pub(crate) fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// Formats a count with its noun: "1 record", "2 records", "2 summaries", "2 days".
+/// Formats a number with a comma between its thousands.
+pub(crate) fn format_number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Formats a count with its noun: "1 record", "2 records", "2 summaries", "25,256 days".
 pub(crate) fn count(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     let stem = noun
         .strip_suffix('y')
         .filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    let shown = format_number(number);
     match stem {
         _ if number == 1 => format!("1 {noun}"),
-        Some(stem) => format!("{number} {stem}ies"),
-        None => format!("{number} {noun}s"),
+        Some(stem) => format!("{shown} {stem}ies"),
+        None => format!("{shown} {noun}s"),
     }
 }
 
@@ -216,6 +230,9 @@ mod tests {
         let counted = ["record", "summary", "day"].map(|noun| count(2, noun));
         assert_eq!(counted, ["2 records", "2 summaries", "2 days"]);
         assert_eq!(count(1, "day"), "1 day");
+        assert_eq!(count(25_256, "record"), "25,256 records");
+        assert_eq!(format_number(999), "999");
+        assert_eq!(format_number(1_000_000), "1,000,000");
     }
 
     #[track_caller]

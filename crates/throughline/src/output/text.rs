@@ -10,6 +10,7 @@ const MATCH: &str = "\x1b[1;31m";
 const USER: &str = "\x1b[1;32m";
 const AGENT: &str = "\x1b[1;36m";
 const TOOL: &str = "\x1b[33m";
+const WARNING: &str = "\x1b[1;33m";
 const PLAIN: &str = "\x1b[0m";
 
 /// Highlights text with terminal codes if colors are enabled.
@@ -36,6 +37,17 @@ impl TextStyle {
             RecordKind::Error => MATCH,
         };
         self.wrap(code, text)
+    }
+
+    /// Colors the word before a message that says what the message is, as cargo and git do.
+    pub(crate) fn message(self, text: &str) -> String {
+        const LABELS: &[(&str, &str)] =
+            &[("error:", MATCH), ("warning:", WARNING), ("hint:", AGENT)];
+        let label = LABELS.iter().find(|(label, _)| text.starts_with(label));
+        match label {
+            Some((label, code)) => self.wrap(code, label) + &text[label.len()..],
+            None => text.to_owned(),
+        }
     }
 
     /// Highlights the given parts of a text.
@@ -109,6 +121,14 @@ mod tests {
             sanitize("a\x1b]52;c;x\x07\tb\n\u{202e}"),
             "a\u{fffd}]52;c;x\u{fffd}\tb\n\u{fffd}"
         );
+    }
+
+    #[test]
+    fn labels_of_messages_are_colored() {
+        let shown = |color, text: &str| TextStyle { color }.message(text);
+        assert_eq!(shown(true, "error: x"), "\x1b[1;31merror:\x1b[0m x");
+        assert_eq!(shown(true, "Ingested 1 record."), "Ingested 1 record.");
+        assert_eq!(shown(false, "hint: x"), "hint: x");
     }
 
     #[test]

@@ -48,11 +48,14 @@ fn parse_age(text: &str) -> Option<SignedDuration> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
     let number: i64 = text[..unit_at].parse().ok()?;
     let hours = match text[unit_at..].trim() {
-        "m" | "min" | "minutes" => return number.checked_mul(60).map(SignedDuration::from_secs),
-        "h" | "hours" => 1,
-        "d" | "days" => 24,
-        "w" | "weeks" => 24 * 7,
-        "y" | "years" => 24 * 365,
+        "m" | "min" | "minute" | "minutes" => {
+            return number.checked_mul(60).map(SignedDuration::from_secs);
+        }
+        "h" | "hour" | "hours" => 1,
+        "d" | "day" | "days" => 24,
+        "w" | "week" | "weeks" => 24 * 7,
+        "mo" | "month" | "months" => 24 * 30,
+        "y" | "year" | "years" => 24 * 365,
         _ => return None,
     };
     let hours = number
@@ -148,6 +151,8 @@ mod tests {
         check("2026-01-04T10:30:00+01:00", Some("2026-01-04T09:30:00Z"));
         check("90m", Some("2026-01-05T07:30:00Z"));
         check("2w ago", Some("2025-12-22T09:00:00Z"));
+        check("1 day ago", Some("2026-01-04T09:00:00Z"));
+        check("2 months", Some("2025-11-06T09:00:00Z"));
         check("today", Some("2026-01-05T00:00:00Z"));
         check("yesterday", Some("2026-01-04T00:00:00Z"));
         check("yesterday-ish", None);

@@ -32,10 +32,10 @@ pub(super) fn perform(state: &mut UiState, action: UiAction) -> Vec<UiEffect> {
         UiAction::PageDown => move_page(state, page),
         UiAction::First => move_by(state, isize::MIN),
         UiAction::Last => move_by(state, isize::MAX),
-        UiAction::NextPrompt => jump(state, true, |kind| kind == RecordKind::Prompt),
-        UiAction::PreviousPrompt => jump(state, false, |kind| kind == RecordKind::Prompt),
-        UiAction::NextError => jump(state, true, |kind| kind == RecordKind::Error),
-        UiAction::PreviousError => jump(state, false, |kind| kind == RecordKind::Error),
+        UiAction::NextPrompt => jump(state, true, RecordKind::Prompt),
+        UiAction::PreviousPrompt => jump(state, false, RecordKind::Prompt),
+        UiAction::NextError => jump(state, true, RecordKind::Error),
+        UiAction::PreviousError => jump(state, false, RecordKind::Error),
         UiAction::NextHit => turn_page(state, true),
         UiAction::PreviousHit => turn_page(state, false),
         UiAction::Open => open(state),
@@ -130,6 +130,12 @@ fn next_reach(state: &mut UiState) -> Vec<UiEffect> {
             return Vec::new();
         }
         Screen::Usage => state.usage_group += 1,
+        _ if state.reaches.len() == 1 => {
+            return notice(
+                state,
+                "There are no sessions of this folder to narrow the list to.",
+            );
+        }
         _ => {
             let at = state.reaches.iter().position(|reach| *reach == state.reach);
             let next = at.map_or(0, |at| (at + 1) % state.reaches.len());
@@ -194,11 +200,7 @@ fn move_page(state: &mut UiState, rows: isize) -> Vec<UiEffect> {
     move_by(state, rows.signum())
 }
 
-fn jump(
-    state: &mut UiState,
-    is_forward: bool,
-    wanted: impl Fn(RecordKind) -> bool,
-) -> Vec<UiEffect> {
+fn jump(state: &mut UiState, is_forward: bool, wanted: RecordKind) -> Vec<UiEffect> {
     let Some(open) = state
         .session
         .as_mut()
@@ -206,9 +208,19 @@ fn jump(
     else {
         return Vec::new();
     };
-    match open.next_position(open.selected, is_forward, wanted) {
+    match open.next_position(open.selected, is_forward, |kind| kind == wanted) {
         Some(position) => select_record(open, position),
-        None => Vec::new(),
+        None => {
+            let text = format!("There is no {} {wanted}.", side(is_forward));
+            notice(state, &text)
+        }
+    }
+}
+
+const fn side(is_forward: bool) -> &'static str {
+    match is_forward {
+        true => "later",
+        false => "earlier",
     }
 }
 
@@ -252,7 +264,8 @@ fn turn_page(state: &mut UiState, is_forward: bool) -> Vec<UiEffect> {
     };
     match next.copied() {
         Some(position) => select_record(open, position),
-        None => Vec::new(),
+        None if open.find.text.is_empty() => notice(state, "Press f to find a text first."),
+        None => notice(state, &format!("There is no {} match.", side(is_forward))),
     }
 }
 
@@ -263,7 +276,11 @@ fn open(state: &mut UiState) -> Vec<UiEffect> {
         .filter(|_| state.screen == Screen::Session)
     {
         let was_finding = std::mem::take(&mut open.is_finding);
-        return if was_finding {
+        let text = open.find.text.trim();
+        return if was_finding && open.found.is_empty() && !text.is_empty() {
+            let text = format!("Nothing in this session contains “{text}”.");
+            notice(state, &text)
+        } else if was_finding {
             Vec::new()
         } else {
             change_session(state, UiAction::Fold)
@@ -277,9 +294,13 @@ fn open_selected(state: &UiState) -> Vec<UiEffect> {
     let at = state
         .record_id()
         .map_or(SessionPlace::End, SessionPlace::Record);
-    match state.session_id().cloned() {
-        Some(id) => vec![UiEffect::Ask(UiQuestion::Session { id, at })],
-        None => Vec::new(),
+    match (state.session_id().cloned(), state.list().row()) {
+        (Some(id), _) => vec![UiEffect::Ask(UiQuestion::Session { id, at })],
+        (None, Some(row)) => match row.target {
+            RowTarget::Fact { id, .. } => vec![UiEffect::Ask(UiQuestion::FactSource(id))],
+            _ => Vec::new(),
+        },
+        (None, None) => Vec::new(),
     }
 }
 

@@ -120,6 +120,8 @@ pub(super) enum UiQuestion {
         id: SessionId,
         at: SessionPlace,
     },
+    /// The session in which a fact was said, at the record that says it.
+    FactSource(FactId),
     /// A session that the given one started, the first after a time.
     Subagent {
         parent: SessionId,

@@ -180,7 +180,8 @@ fn decision_text(curator: &Curator<'_>, view: &CandidateView) -> String {
     let agents = agent_names(&candidate.flavors);
     let (minutes, tokens) = (candidate.minutes, candidate.tokens);
     writeln!(text, "agents    {agents}{spread}").ok();
-    writeln!(text, "cost      {minutes} min, {tokens} tokens").ok();
+    let tokens = count(tokens, "token");
+    writeln!(text, "cost      {minutes} min, {tokens}").ok();
     if let Some(file) = &candidate.stale_in {
         writeln!(text, "named in  {file}").ok();
     }

@@ -24,7 +24,15 @@ pub(super) fn run(
     let mut query = query.to_owned();
     let mut list = print_list(worker, &mut out, &query, reach)?;
     print_wrapped(worker, &mut out, HELP)?;
-    for line in stdin().lock().lines() {
+    let mut lines = stdin().lock().lines();
+    loop {
+        if worker.app.environment.stdin_is_terminal {
+            write!(out, "> ")?;
+            out.flush()?;
+        }
+        let Some(line) = lines.next() else {
+            return Ok(None);
+        };
         let line = line?;
         let words = line.trim();
         let wanted = words.strip_prefix("resume ").unwrap_or(words);
@@ -51,7 +59,6 @@ pub(super) fn run(
         }
         out.flush()?;
     }
-    Ok(None)
 }
 
 fn print_list(
@@ -65,13 +72,22 @@ fn print_list(
     } else {
         rows::hit_rows(worker, query, reach, HitTypes::All)?
     };
+    let is_cut = list.len() > ROWS_MAX;
     list.truncate(ROWS_MAX);
-    let note = if list.is_empty() {
-        "nothing found"
-    } else {
-        &note
+    let note = match list.is_empty() {
+        true if query.is_empty() => "no sessions",
+        true => "nothing found",
+        false => &note,
     };
-    writeln!(out, "Searched {}: {note}.", reach.name())?;
+    let shown = match is_cut {
+        true => format!(", of which {ROWS_MAX} are listed"),
+        false => String::new(),
+    };
+    let what = match query.is_empty() {
+        true => "Latest sessions",
+        false => "Searched",
+    };
+    writeln!(out, "{what} {}: {note}{shown}.", reach.name())?;
     for (number, row) in (1..).zip(&list) {
         let title = clean(row.title.lines().next().unwrap_or_default());
         let parts = [&row.label, &row.age, &row.place, &row.count];
@@ -87,8 +103,14 @@ fn print_list(
     Ok(list)
 }
 
-fn print_row(worker: &Worker<'_>, out: &mut impl Write, row: &ListRow) -> std::io::Result<()> {
-    for page in &row.pages {
+fn print_row(worker: &Worker<'_>, out: &mut impl Write, row: &ListRow) -> anyhow::Result<()> {
+    let is_hit = row.pages.iter().any(|page| page.record.is_some());
+    // A session that no hit explains is shown with what was said last in it.
+    let ending = match &row.target {
+        RowTarget::Session(id) if !is_hit => rows::ending_pages(worker, id)?,
+        _ => Vec::new(),
+    };
+    for page in row.pages.iter().chain(&ending) {
         print_wrapped(worker, out, &page.heading)?;
         print_wrapped(worker, out, &page.text)?;
     }

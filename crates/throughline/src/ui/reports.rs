@@ -72,7 +72,7 @@ pub(super) fn injection_rows(worker: &Worker<'_>) -> Rows {
         let first = pages.first().map_or("-", |page| page.text.as_str());
         let row = ListRow {
             label: verdict.to_owned(),
-            age: age(Some(injection.at), worker.app.environment.now),
+            age: age(worker, Some(injection.at)),
             place: place(injection.workspace.as_deref()),
             title: first.to_owned(),
             count: count(injection.items.len(), "item"),
@@ -98,7 +98,7 @@ fn silence_row(worker: &Worker<'_>, silence: &StoredEvent) -> ListRow {
     let when = time::format_time(Some(silence.at), &worker.app.environment.zone);
     ListRow {
         label: "silent".to_owned(),
-        age: age(Some(silence.at), worker.app.environment.now),
+        age: age(worker, Some(silence.at)),
         place: agent.clone(),
         title: reason.clone(),
         count: String::new(),

@@ -1,5 +1,6 @@
 //! The rows of sessions, hits and facts, read from the store.
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use memory::{Fact, RecordKind, Session, SessionId};
 use recall::RankedHit;
@@ -81,7 +82,7 @@ fn session_row(worker: &Worker<'_>, session: &Session) -> ListRow {
     ListRow {
         target: RowTarget::Session(session.id.clone()),
         label: session.flavor.name().to_owned(),
-        age: age(last, worker.app.environment.clock()),
+        age: age(worker, last),
         place: place(session.workspace.as_deref()),
         title: marked_title(session.name_or_title(), &session.marks),
         count: count(session.prompts, "prompt"),
@@ -145,7 +146,7 @@ pub(super) fn hit_rows(worker: &Worker<'_>, query: &str, reach: Reach, types: Hi
         rows.push(ListRow {
             target: RowTarget::Session(best.session.clone()),
             label: agent.to_owned(),
-            age: age(best.at, now),
+            age: age(worker, best.at),
             place: place(best.workspace.as_deref()),
             title: marked_title(
                 best.title.as_deref().or(Some(&best.snippet.text)),
@@ -273,7 +274,7 @@ fn fact_row(worker: &Worker<'_>, fact: &Fact) -> ListRow {
             pinned: fact.pinned,
         },
         label: fact.kind.name().to_owned(),
-        age: age(Some(fact.seen), worker.app.environment.clock()),
+        age: age(worker, Some(fact.seen)),
         place: fact
             .workspace
             .as_deref()
@@ -293,19 +294,27 @@ pub(super) fn place(workspace: Option<&str>) -> String {
 }
 
 /// Formats how long ago something was, in one unit.
-pub(super) fn age(at: Option<Timestamp>, now: Timestamp) -> String {
+pub(super) fn age(worker: &Worker<'_>, at: Option<Timestamp>) -> String {
+    let environment = worker.app.environment;
+    short_age(at, environment.clock(), &environment.zone)
+}
+
+/// Formats an age. Days are counted by the calendar, as the commands do.
+fn short_age(at: Option<Timestamp>, now: Timestamp, zone: &TimeZone) -> String {
     let Some(at) = at else {
         return "-".to_owned();
     };
     let age = now.duration_since(at).max(SignedDuration::ZERO);
     let (minutes, hours) = (age.as_mins(), age.as_hours());
+    let day = |at: Timestamp| at.to_zoned(zone.clone()).date();
+    let days = day(at).until(day(now)).map_or(0, |span| span.get_days());
     match hours {
         0 if minutes == 0 => "now".to_owned(),
         0 => format!("{minutes}m"),
-        1..48 => format!("{hours}h"),
-        48..=336 => format!("{}d", hours / 24),
-        337..=17_520 => format!("{}w", hours / 168),
-        _ => format!("{}y", hours / 8760),
+        1..24 => format!("{hours}h"),
+        _ if days <= 14 => format!("{days}d"),
+        _ if days <= 730 => format!("{}w", days / 7),
+        _ => format!("{}y", days / 365),
     }
 }
 
@@ -316,14 +325,15 @@ mod tests {
     #[test]
     fn ages_have_one_unit() {
         let now = Timestamp::from_second(1_000_000_000).unwrap();
-        let ago = |seconds: i64| age(Some(now - SignedDuration::from_secs(seconds)), now);
+        let age = |at| short_age(at, now, &TimeZone::UTC);
+        let ago = |seconds: i64| age(Some(now - SignedDuration::from_secs(seconds)));
         assert_eq!(ago(59), "now");
         assert_eq!(ago(-5), "now");
         assert_eq!(ago(3600), "1h");
         assert_eq!(ago(3 * 86_400), "3d");
         assert_eq!(ago(30 * 86_400), "4w");
         assert_eq!(ago(900 * 86_400), "2y");
-        assert_eq!(age(None, now), "-");
+        assert_eq!(age(None), "-");
     }
 
     #[test]

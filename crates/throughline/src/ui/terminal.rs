@@ -177,8 +177,15 @@ fn enter(inline: Option<u16>, mouse: bool) -> std::io::Result<()> {
     IS_TAKEN.store(true, Ordering::SeqCst);
     IS_ALTERNATE.store(inline.is_none(), Ordering::SeqCst);
     let entered = enable_raw_mode().and_then(|()| {
-        if inline.is_none() {
-            execute!(stderr(), EnterAlternateScreen, Clear(ClearType::All))?;
+        match inline {
+            None => execute!(stderr(), EnterAlternateScreen, Clear(ClearType::All))?,
+            // A shell may leave its cursor behind what was typed, which the first frame would only
+            // overwrite in part.
+            Some(_) => execute!(
+                stderr(),
+                cursor::MoveToColumn(0),
+                Clear(ClearType::FromCursorDown)
+            )?,
         }
         if mouse {
             execute!(stderr(), EnableMouseCapture)?;

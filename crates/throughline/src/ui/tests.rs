@@ -311,6 +311,68 @@ fn a_session_opens_at_its_hit_and_can_be_walked() {
 }
 
 #[test]
+fn a_fact_opens_where_it_was_said() {
+    let (store, environment) = (test_store(), environment());
+    let app = app(&environment);
+    let session = SessionId::new("claude:s1");
+    let said = store.timeline(&session, 4, 1).unwrap()[0].clone();
+    store
+        .remember(NewFact {
+            workspace: Some(testkit::store::workspace("/src/shop")),
+            kind: FactKind::Decision,
+            text: "Zeppelins are read from the settings".to_owned(),
+            tags: Vec::new(),
+            trust: Trust::User,
+            pinned: false,
+            at: START,
+            sources: vec![said.id],
+        })
+        .unwrap();
+    let mut ui = TestUi::new(&app, &store, (100, 30));
+    ui.type_text("zeppelins");
+    ui.press(KeyCode::Enter);
+    let open = ui.state.session.as_ref().unwrap();
+    assert_eq!(open.records[open.selected].id, said.id);
+    // A fact that was saved by hand has no session.
+    ui.press_with(KeyModifiers::ALT, '3');
+    ui.press(KeyCode::Enter);
+    assert!(
+        ui.screen().contains("No session has this fact."),
+        "{}",
+        ui.screen()
+    );
+}
+
+#[test]
+fn a_key_without_effect_says_why() {
+    check(|ui| {
+        ui.type_text("settings.reorder_at");
+        ui.press(KeyCode::Enter);
+        ui.press(KeyCode::Char('G'));
+        for (key, notice) in [
+            ('J', "There is no later prompt."),
+            ('e', "There is no later error."),
+            ('n', "Press f to find a text first."),
+        ] {
+            ui.press(KeyCode::Char(key));
+            assert!(ui.screen().contains(notice), "{}", ui.screen());
+        }
+        ui.press(KeyCode::Char('f'));
+        ui.type_text("threshold");
+        assert!(ui.screen().contains("match 6 of 6"), "{}", ui.screen());
+        ui.press_with(KeyModifiers::CONTROL, 'u');
+        ui.type_text("zeppelin");
+        assert!(ui.screen().contains("no match"), "{}", ui.screen());
+        ui.press(KeyCode::Enter);
+        assert!(
+            ui.screen().contains("Nothing in this session contains"),
+            "{}",
+            ui.screen()
+        );
+    });
+}
+
+#[test]
 fn facts_are_unpinned_and_a_plan_is_shown_before_forgetting() {
     check(|ui| {
         ui.press_with(KeyModifiers::ALT, '3');

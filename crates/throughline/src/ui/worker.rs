@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
-use memory::SessionId;
+use memory::{FactId, SessionId};
 use serve::requests::{self, AccessScope};
 use store::Store;
 use store::forget::Selection;
@@ -22,6 +22,9 @@ use crate::output::table::count;
 
 /// The positions of a text in a session that are kept.
 const FOUND_MAX: usize = 1000;
+
+/// The columns at both sides of a box over the screen.
+const BOX_EDGE_COLUMNS: usize = 8;
 
 /// The store as the UI asks it.
 #[derive(Debug)]
@@ -134,6 +137,7 @@ impl<'a> Worker<'a> {
             UiQuestion::Session { id, at } => {
                 UiAnswer::Session(Box::new(self.open_session(&id, at)?))
             }
+            UiQuestion::FactSource(id) => self.open_fact_source(id)?,
             UiQuestion::Subagent { parent, after } => {
                 let mut started = self.store.subagents(&parent)?;
                 started.retain(|session| session.records > 0);
@@ -188,7 +192,7 @@ impl<'a> Worker<'a> {
             UiQuestion::PlanForget(request) => {
                 let plan = self.store.plan_forget(&selection(&request))?;
                 UiAnswer::ForgetPlan {
-                    plan: forget::format_plan(self.app, &plan),
+                    plan: forget::format_plan(self.app, self.store, &plan, self.box_columns())?,
                     request,
                 }
             }
@@ -213,6 +217,12 @@ impl<'a> Worker<'a> {
         })
     }
 
+    /// Returns how wide a text over the screen may be.
+    fn box_columns(&self) -> Option<usize> {
+        let columns = self.app.columns()?;
+        Some(columns.saturating_sub(BOX_EDGE_COLUMNS))
+    }
+
     /// Returns the end of a session that has more records than are known.
     fn growth(&self, session: &SessionId, known: usize) -> anyhow::Result<Option<SessionGrowth>> {
         let length = self.store.timeline_length(session)?;
@@ -225,6 +235,22 @@ impl<'a> Worker<'a> {
             first,
             records: self.store.timeline(session, first, WINDOW)?,
         }))
+    }
+
+    /// Opens the session in which a fact was said, at the first record that says it.
+    fn open_fact_source(&self, id: FactId) -> anyhow::Result<UiAnswer> {
+        let sources = self
+            .store
+            .fact(id)?
+            .map_or_else(Vec::new, |fact| fact.sources);
+        for source in sources {
+            if let Some(record) = self.store.read_record(source)? {
+                let at = SessionPlace::Record(record.id);
+                let open = self.open_session(&record.session, at)?;
+                return Ok(UiAnswer::Session(Box::new(open)));
+            }
+        }
+        Ok(UiAnswer::Failed("No session has this fact.".to_owned()))
     }
 
     fn open_session(&self, id: &SessionId, at: SessionPlace) -> anyhow::Result<OpenSession> {

@@ -100,7 +100,7 @@ fn what_cannot_be_compacted_says_why() {
     ");
     assert_snapshot!(env.run(&["compact", "nothing"]).shown(), @r"
     error: there is no store in $HOME/memory
-    hint: run `throughline ingest` to create it
+    hint: run `throughline up` to set it up, or `throughline ingest` to only read the logs
     [2]
     ");
 }

@@ -79,12 +79,20 @@ fn facts_from_the_command_line() {
         "facts_history",
         shown(&["facts", "--history", "--kind", "preference"])
     );
-    assert_eq!(env.run(&["facts", "--workspace", "zeppelin"]).code, Some(1));
+    assert_eq!(env.run(&["facts", "--workspace", "zeppelin"]).code, Some(2));
+    let found = env.run(&["facts", "PNPM", "not"]);
+    assert_eq!(found.stdout.lines().count(), 2, "{}", found.shown());
+    let nothing = env.run(&["facts", "zeppelin"]);
+    assert_eq!(nothing.code, Some(1), "{}", nothing.shown());
+    // What applies everywhere also applies here.
+    let here = env.run(&["facts", "--here"]);
+    assert!(here.stdout.contains("answer briefly"), "{}", here.shown());
+    assert!(!here.stdout.contains("pnpm"), "{}", here.shown());
     let json = env.run(&["facts", "--json"]).stdout;
     let facts: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(facts[0]["kind"], "preference");
     let id = facts[0]["id"].as_str().unwrap();
-    let forgotten = env.run(&["facts", "--forget", &id[..8]]);
+    let forgotten = env.run(&["facts", "forget", &id[..8]]);
     assert_eq!(forgotten.code, Some(0), "{}", forgotten.shown());
     assert!(
         !env.run(&["facts", "--json", "--history"])
@@ -151,9 +159,6 @@ fn pins_come_and_go() {
     assert_eq!(env.run(&["unpin", &id]).code, Some(1));
     assert_eq!(env.run(&["pin", &id]).code, Some(0));
     assert_eq!(env.run(&["unpin", "ffffffff"]).code, Some(2));
-    let stray = env.run(&["facts", "threshold"]);
-    assert_eq!(stray.code, Some(2), "{}", stray.shown());
-    assert!(stray.stderr.contains("--type fact"), "{}", stray.shown());
 }
 
 #[test]

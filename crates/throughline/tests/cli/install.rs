@@ -90,11 +90,13 @@ fn every_home_comes_back_byte_for_byte() {
         );
         succeeds(&env, &["uninstall", "--yes"]);
         assert_eq!(before, tree(&env), "{home}");
-        let left: Vec<_> = fs::read_dir(env.home().join("memory"))
+        let mut left: Vec<_> = fs::read_dir(env.home().join("memory"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name())
             .collect();
-        assert_eq!(left, ["redaction.key"], "{home}");
+        left.sort();
+        let store = ["redaction.key", "throughline.db", "throughline.lock"];
+        assert_eq!(left, store, "{home}");
         let nothing = succeeds(&env, &["uninstall", "--yes"]);
         assert!(nothing.contains("Nothing to change"), "{nothing}");
     }
@@ -197,7 +199,7 @@ fn each_agent_gets_the_skill_the_commands_and_leave_to_read() {
     ] {
         assert!(read(&env, &format!("{skills}/session-memory/SKILL.md")).starts_with("---\nname:"));
         assert!(
-            read(&env, forget).contains("throughline facts --forget"),
+            read(&env, forget).contains("throughline facts forget"),
             "{forget}"
         );
     }

@@ -107,7 +107,7 @@ impl Drop for Agent {
     }
 }
 
-/// The folder in which the samples speak of thresholds.
+/// The folder in which the samples speak about thresholds.
 fn folder(env: &TestEnv) -> String {
     let json = |args: &[&str]| -> Value { serde_json::from_str(&env.run(args).stdout).unwrap() };
     let found = json(&["search", "threshold", "--json"]);

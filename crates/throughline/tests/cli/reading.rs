@@ -240,4 +240,8 @@ fn a_shell_completes_names_from_the_store() {
     assert_eq!(complete("throughline sessions --agent gr"), "grok\n");
     assert_eq!(complete("throughline search x --workspace pr"), "proj\n");
     assert_eq!(complete("throughline sess"), "sessions\n");
+    env.run(&["tag", "4c5420d7", "inventory"]);
+    assert_eq!(complete("throughline tag 4c"), "4c5420d7\n");
+    assert_eq!(complete("throughline tag 4c5420d7 inv"), "inventory\n");
+    assert_eq!(complete("throughline install gr"), "grok\n");
 }

@@ -348,7 +348,9 @@ fn check_widget(shell: Shell, load: &str) {
     // The typed text is searched for, and it stays if nothing is chosen.
     tmux.type_text("reorder");
     tmux.press(&["C-g"]);
-    tmux.wait_for(" hits · ");
+    let screen = tmux.wait_for(" hits · ");
+    // Nothing of the typed line is left beside the tabs.
+    assert!(screen.contains("\n  1 search"), "{screen}");
     tmux.press(&["Escape"]);
     tmux.wait_for("enter open");
     tmux.press(&["Escape"]);
@@ -364,6 +366,16 @@ fn zsh_completes_names_from_the_store() {
     check_completion(
         ZSH,
         "autoload -U compinit; compinit -u; eval \"$(throughline completions zsh)\"",
+    );
+}
+
+/// A script in a folder of `$fpath` runs at the first Tab, and completes it too.
+#[test]
+fn zsh_completes_names_at_the_first_tab() {
+    check_completion(
+        ZSH,
+        "mkdir ~/functions; throughline completions zsh > ~/functions/_throughline; \
+         fpath=(~/functions $fpath); autoload -U compinit; compinit -u -D",
     );
 }
 

@@ -90,11 +90,11 @@ fn aider_is_found_in_the_workspaces_of_other_agents() {
         "message": {"role": "user", "content": "List the modules of the orders service."},
     });
     std::fs::write(log, format!("{prompt}\n")).unwrap();
-    env.run(&["ingest"]);
     let history = "\n# aider chat started at 2026-11-16 08:30:00\n\n\
         #### rename the flamingo handler  \n\nRenamed it.\n";
     std::fs::write(project.join(".aider.chat.history.md"), history).unwrap();
-    env.run(&["ingest"]);
+    let ran = env.run(&["ingest"]);
+    assert!(ran.stderr.contains("Logs: 2 found"), "{}", ran.shown());
     let found = env.run(&["search", "flamingo", "--agent", "aider"]);
     assert_eq!(found.code, Some(0), "{}", found.shown());
 }

@@ -94,22 +94,20 @@ impl ClineConversation {
         // One API message may contain a tool's result, the program's text and a person's.
         self.emit(
             name("result"),
-            role,
-            Origin::Tool,
+            (role, Origin::Tool),
             parts.results,
             &stamp,
             out,
         );
         self.emit(
             name("program"),
-            role,
-            Origin::Harness,
+            (role, Origin::Harness),
             parts.program,
             &stamp,
             out,
         );
-        self.emit(name(""), role, prompter, parts.typed, &stamp, out);
-        self.emit(name(""), role, Origin::Model, parts.spoken, &stamp, out);
+        self.emit(name(""), (role, prompter), parts.typed, &stamp, out);
+        self.emit(name(""), (role, Origin::Model), parts.spoken, &stamp, out);
         if let Some(metrics) = message.metrics.0 {
             self.emit_usage(&id, metrics, stamp, out);
         }
@@ -312,7 +310,7 @@ impl ClineConversation {
         });
         let boundary = Block::Boundary(Boundary::default());
         let blocks = std::iter::once(boundary).chain(summary).collect();
-        self.emit(id.clone(), role, Origin::Model, blocks, stamp, out);
+        self.emit(id.clone(), (role, Origin::Model), blocks, stamp, out);
     }
 
     fn emit_title(&self, typed: &[Block], out: &mut ParseOutput) {
@@ -327,8 +325,7 @@ impl ClineConversation {
     fn emit(
         &self,
         id: MessageId,
-        role: Role,
-        origin: Origin,
+        (role, origin): (Role, Origin),
         blocks: Vec<Block>,
         stamp: &MessageStamp,
         out: &mut ParseOutput,

@@ -113,7 +113,7 @@ impl CodexLogReader {
         blocks.extend(output.images);
         blocks.extend(refused);
         self.state.response = None;
-        self.emit_message(at, id, Role::User, Origin::Tool, blocks, out);
+        self.emit_message(at, id, (Role::User, Origin::Tool), blocks, out);
     }
 }
 

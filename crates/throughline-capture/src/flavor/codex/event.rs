@@ -126,7 +126,7 @@ impl CodexLogReader {
         }
         let id = self.state.side_id(&["reasoning", text]);
         let blocks = vec![Block::Thinking(text.to_owned())];
-        self.emit_message(at, id, Role::Assistant, Origin::Model, blocks, out);
+        self.emit_message(at, id, (Role::Assistant, Origin::Model), blocks, out);
     }
 
     fn emit_abort(&mut self, at: CodexPosition<'_>, event: &Event<'_>, out: &mut ParseOutput) {
@@ -146,7 +146,7 @@ impl CodexLogReader {
         };
         self.state.response = None;
         let id = self.state.side_id(&["aborted", reason]);
-        self.emit_message(at, id, Role::User, origin, vec![block], out);
+        self.emit_message(at, id, (Role::User, origin), vec![block], out);
     }
 
     /// Emits an error, which the end of the turn may repeat.
@@ -170,7 +170,7 @@ impl CodexLogReader {
         self.state.response = None;
         let id = self.state.side_id(&["error", text]);
         let blocks = vec![Block::Error(text.to_owned())];
-        self.emit_message(at, id, Role::System, Origin::Harness, blocks, out);
+        self.emit_message(at, id, (Role::System, Origin::Harness), blocks, out);
     }
 }
 

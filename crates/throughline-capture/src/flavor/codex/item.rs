@@ -80,7 +80,7 @@ impl CodexLogReader {
             _ => {
                 self.state.response = None;
                 let blocks = parts.iter().filter_map(block).collect();
-                self.emit_message(at, id, Role::System, Origin::Harness, blocks, out);
+                self.emit_message(at, id, (Role::System, Origin::Harness), blocks, out);
             }
         }
     }
@@ -127,7 +127,7 @@ impl CodexLogReader {
         {
             self.emit_title(text, out);
         }
-        self.emit_message(at, id, Role::User, origin, blocks, out);
+        self.emit_message(at, id, (Role::User, origin), blocks, out);
     }
 
     fn emit_reasoning(&mut self, at: CodexPosition<'_>, item: &Item<'_>, out: &mut ParseOutput) {
@@ -184,8 +184,7 @@ impl CodexLogReader {
         self.emit_message(
             at,
             id,
-            Role::User,
-            Origin::Model,
+            (Role::User, Origin::Model),
             vec![Block::Text(text)],
             out,
         );
@@ -200,15 +199,14 @@ impl CodexLogReader {
         out: &mut ParseOutput,
     ) {
         self.state.response.get_or_insert_with(|| id.clone());
-        self.emit_message(at, id, Role::Assistant, Origin::Model, blocks, out);
+        self.emit_message(at, id, (Role::Assistant, Origin::Model), blocks, out);
     }
 
     pub(super) fn emit_message(
         &self,
         at: CodexPosition<'_>,
         id: MessageId,
-        role: Role,
-        origin: Origin,
+        (role, origin): (Role, Origin),
         blocks: Vec<Block>,
         out: &mut ParseOutput,
     ) {

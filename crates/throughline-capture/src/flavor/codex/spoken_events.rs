@@ -64,8 +64,7 @@ impl CodexLogReader {
             self.emit_message(
                 at,
                 id,
-                Role::Assistant,
-                Origin::Model,
+                (Role::Assistant, Origin::Model),
                 vec![Block::Text(spoken.text)],
                 out,
             );

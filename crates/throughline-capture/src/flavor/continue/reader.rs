@@ -64,6 +64,7 @@ impl ContinueReader {
     fn session_start(&self, native: &str) -> Option<Timestamp> {
         let index = self.path.with_file_name("sessions.json");
         let size = std::fs::metadata(&index).ok()?.len();
+        // The index lists every session and is read for each of them.
         if size > INDEX_BYTES_MAX {
             return None;
         }
@@ -99,6 +100,7 @@ struct ContinueSession {
 impl ContinueSession {
     fn of(native: &str) -> Self {
         let mut chain = IdChain::default();
+        // Sessions often begin with the same words; their messages must not get the same ids.
         chain.link(&[native]);
         Self {
             session: SessionId::of(Flavor::Continue, native),

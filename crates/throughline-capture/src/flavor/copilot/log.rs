@@ -110,7 +110,7 @@ fn read_notice(
     out: &mut ParseOutput,
 ) {
     let news: News = event.data();
-    let mark = state.position_of(event, line, news.parent_tool_call_id);
+    let position = state.position_of(event, line, news.parent_tool_call_id);
     let program = (Role::System, Origin::Harness);
     match &*event.kind {
         "session.model_change" => state.update_model(news.new_model, out),
@@ -119,18 +119,18 @@ fn read_notice(
         }
         "session.error" | "subagent.failed" => {
             let text = news.message.unwrap_or_else(|| event.kind.to_string());
-            state.emit_message(&mark, program, vec![Block::Error(text)], out);
+            state.emit_message(&position, program, vec![Block::Error(text)], out);
         }
         "session.snapshot_rewind" => {
             // The messages before the rewind stay; the note explains why the conversation starts
             // over.
             let note = Block::Text("rewound to an earlier message".into());
-            state.emit_message(&mark, program, vec![note], out);
+            state.emit_message(&position, program, vec![note], out);
         }
         "system.notification" => {
             let text = news.content.unwrap_or_default();
             state.emit_message(
-                &mark,
+                &position,
                 (Role::User, Origin::Harness),
                 vec![Block::Text(text)],
                 out,
@@ -145,7 +145,7 @@ fn read_notice(
         "abort" => {
             if news.reason.is_some_and(|reason| reason.contains("user")) {
                 let stopped = Block::Approval("interrupted the turn".into());
-                state.emit_message(&mark, (Role::User, Origin::Human), vec![stopped], out);
+                state.emit_message(&position, (Role::User, Origin::Human), vec![stopped], out);
             }
         }
         kind => out.count_unknown(kind),
@@ -173,9 +173,9 @@ fn read_compaction(
     });
     let mut blocks = vec![boundary];
     blocks.extend(compaction.summary_content.map(Block::Summary));
-    let mark = state.position_of(event, line, None);
-    state.emit_message(&mark, (Role::System, Origin::Harness), blocks, out);
+    let position = state.position_of(event, line, None);
+    state.emit_message(&position, (Role::System, Origin::Harness), blocks, out);
     if let Some(tokens) = compaction.compaction_tokens_used {
-        state.emit_compaction_usage(&mark, &tokens, out);
+        state.emit_compaction_usage(&position, &tokens, out);
     }
 }

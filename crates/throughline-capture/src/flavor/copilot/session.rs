@@ -176,7 +176,7 @@ impl CopilotReaderState {
 
     pub(crate) fn emit_message<'out>(
         &mut self,
-        mark: &CopilotPosition,
+        position: &CopilotPosition,
         (role, origin): (Role, Origin),
         blocks: Vec<Block>,
         out: &'out mut ParseOutput,
@@ -184,21 +184,21 @@ impl CopilotReaderState {
         if blocks.is_empty() {
             return None;
         }
-        if let Some(call) = &mark.agent {
+        if let Some(call) = &position.agent {
             self.introduce_subagent(call, None, None, out);
         }
-        let id = match &mark.id {
+        let id = match &position.id {
             Some(id) => MessageId::new(id.as_str()),
             None => self.chain.link(&[&content_key(&blocks)]),
         };
-        let session = self.session_id(mark.agent.as_deref());
+        let session = self.session_id(position.agent.as_deref());
         out.push(Message {
-            at: mark.at,
+            at: position.at,
             blocks,
             model: self.model.clone().filter(|_| origin == Origin::Model),
             cwd: self.cwd.clone(),
             branch: self.branch.clone(),
-            line: mark.line,
+            line: position.line,
             ..Message::new(id, session, role, origin)
         });
         match out.entries.last_mut() {

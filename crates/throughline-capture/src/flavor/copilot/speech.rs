@@ -10,13 +10,13 @@ impl CopilotReaderState {
     pub(crate) fn read_user(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let message: UserMessage = event.data();
         let origin = origin(&message, event);
-        let mark = self.position_of(event, line, message.parent_tool_call_id);
+        let position = self.position_of(event, line, message.parent_tool_call_id);
         if origin == Origin::Human {
             self.emit_title(&message.content, TitleRank::FirstPrompt, out);
         }
         if !message.content.is_empty() {
             self.emit_message(
-                &mark,
+                &position,
                 (Role::User, origin),
                 vec![Block::Text(message.content)],
                 out,
@@ -42,8 +42,9 @@ impl CopilotReaderState {
         for request in &message.tool_requests {
             blocks.extend(self.new_tool_use(request).map(Block::ToolUse));
         }
-        let mark = self.position_of(event, line, message.parent_tool_call_id);
-        if let Some(said) = self.emit_message(&mark, (Role::Assistant, Origin::Model), blocks, out)
+        let position = self.position_of(event, line, message.parent_tool_call_id);
+        if let Some(said) =
+            self.emit_message(&position, (Role::Assistant, Origin::Model), blocks, out)
         {
             said.api_id = message.api_call_id.map(ApiId::new);
             said.model = message.model.or(said.model.take());
@@ -57,9 +58,9 @@ impl CopilotReaderState {
             return;
         }
         self.thought = Some(fingerprint(&text));
-        let mark = self.position_of(event, line, news.parent_tool_call_id);
+        let position = self.position_of(event, line, news.parent_tool_call_id);
         self.emit_message(
-            &mark,
+            &position,
             (Role::Assistant, Origin::Model),
             vec![Block::Thinking(text)],
             out,

@@ -31,9 +31,9 @@ impl CopilotReaderState {
     pub(crate) fn read_tool_start(&mut self, event: &Event<'_>, line: u64, out: &mut ParseOutput) {
         let request: ToolRequest = event.data();
         if let Some(call) = self.new_tool_use(&request) {
-            let mark = self.position_of(event, line, request.parent_tool_call_id);
+            let position = self.position_of(event, line, request.parent_tool_call_id);
             self.emit_message(
-                &mark,
+                &position,
                 (Role::Assistant, Origin::Model),
                 vec![Block::ToolUse(call)],
                 out,
@@ -48,7 +48,7 @@ impl CopilotReaderState {
         out: &mut ParseOutput,
     ) {
         let complete: ToolComplete = event.data();
-        let mark = self.position_of(event, line, complete.parent_tool_call_id);
+        let position = self.position_of(event, line, complete.parent_tool_call_id);
         let content = complete
             .result
             .content
@@ -67,7 +67,7 @@ impl CopilotReaderState {
         };
         self.calls.close(&mut result);
         self.emit_message(
-            &mark,
+            &position,
             (Role::User, Origin::Tool),
             vec![Block::ToolResult(result)],
             out,
@@ -101,9 +101,9 @@ impl CopilotReaderState {
         let (Some((_, what)), Some(decision)) = (asked, decision(&permission.result.kind)) else {
             return;
         };
-        let mark = self.position_of(event, line, None);
+        let position = self.position_of(event, line, None);
         let approval = Block::Approval(format!("{decision}: {what}"));
-        self.emit_message(&mark, (Role::User, Origin::Human), vec![approval], out);
+        self.emit_message(&position, (Role::User, Origin::Human), vec![approval], out);
     }
 }
 

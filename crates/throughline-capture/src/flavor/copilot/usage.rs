@@ -69,17 +69,17 @@ impl CopilotReaderState {
     /// Emits the tokens of a compaction, which the totals leave out.
     pub(crate) fn emit_compaction_usage(
         &self,
-        mark: &CopilotPosition,
+        position: &CopilotPosition,
         tokens: &Tokens,
         out: &mut ParseOutput,
     ) {
         out.push(UsageEntry {
             session: self.session_id(None),
-            key: mark
+            key: position
                 .id
                 .clone()
-                .unwrap_or_else(|| format!("{}/{}", self.session_id(None), mark.line)),
-            at: mark.at,
+                .unwrap_or_else(|| format!("{}/{}", self.session_id(None), position.line)),
+            at: position.at,
             model: tokens.model.clone().or_else(|| self.model.clone()),
             usage: usage(tokens),
             cost_usd: None,

@@ -20,7 +20,7 @@ const COMPOSERS: &str = "composer.composerData";
 const CHATS: &str = "workbench.panel.aichat.view.aichat.chatdata";
 /// How many unfinished bubbles are checked again; a crash may leave some that never finish.
 const OPEN_BUBBLES_MAX: usize = 1024;
-/// How many rows before the last are read again.
+/// How many rows before the last are read again, because SQLite reuses the ids of deleted rows.
 const OVERLAP_ROWS: i64 = 256;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -42,16 +42,16 @@ pub(crate) fn read_rows(
 ) -> store::Result<String> {
     let mut state: CursorDatabaseState = load_state(state);
     let cwd = discover::workspace_folder(&source.path);
-    let mut reading = CursorDatabaseReader {
+    let mut reader = CursorDatabaseReader {
         database,
         cwd: cwd.as_deref(),
         out,
     };
     if database.has_table("ItemTable") {
-        reading.read_workspace_values(&mut state)?;
+        reader.read_workspace_values(&mut state)?;
     }
     if database.has_table("cursorDiskKV") {
-        reading.read_new_bubbles(&mut state)?;
+        reader.read_new_bubbles(&mut state)?;
     }
     Ok(save_state(&state))
 }
@@ -101,17 +101,17 @@ impl CursorDatabaseReader<'_> {
         if since <= 0 {
             state.open.clear();
         }
-        let mut fresh: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut new_bubbles: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let sql = "SELECT key FROM cursorDiskKV WHERE rowid > ?1 AND \
                    ((key >= 'composerData:' AND key < 'composerData;') OR \
                     (key >= 'bubbleId:' AND key < 'bubbleId;'))";
         let mut note = |key: &str| {
             if let Some(composer) = key.strip_prefix("composerData:") {
-                fresh.entry(composer.to_owned()).or_default();
+                new_bubbles.entry(composer.to_owned()).or_default();
             } else if let Some(key) = key.strip_prefix("bubbleId:")
                 && let Some((composer, bubble)) = key.split_once(':')
             {
-                fresh
+                new_bubbles
                     .entry(composer.to_owned())
                     .or_default()
                     .insert(bubble.to_owned());
@@ -123,7 +123,7 @@ impl CursorDatabaseReader<'_> {
         std::mem::take(&mut state.open)
             .iter()
             .for_each(|key| note(key));
-        for (composer, bubbles) in fresh {
+        for (composer, bubbles) in new_bubbles {
             self.read_composer(&composer, &bubbles, state)?;
         }
         while state.open.len() > OPEN_BUBBLES_MAX {
@@ -136,18 +136,20 @@ impl CursorDatabaseReader<'_> {
     fn read_composer(
         &mut self,
         id: &str,
-        fresh: &BTreeSet<String>,
+        new_bubbles: &BTreeSet<String>,
         state: &mut CursorDatabaseState,
     ) -> store::Result<()> {
         let Some((value, row)) = self.value_of_key(&format!("composerData:{id}"))? else {
             // Bubbles are written before the list that contains them.
-            state
-                .open
-                .extend(fresh.iter().map(|bubble| format!("bubbleId:{id}:{bubble}")));
+            state.open.extend(
+                new_bubbles
+                    .iter()
+                    .map(|bubble| format!("bubbleId:{id}:{bubble}")),
+            );
             return Ok(());
         };
         let mut listed = Vec::new();
-        let mut talk = None;
+        let mut conversation = None;
         let cwd = self.cwd;
         let mut generating = Vec::new();
         lines::for_each_object(row_line(&value, row), self.out, |text, out| {
@@ -166,18 +168,20 @@ impl CursorDatabaseReader<'_> {
             if composer.status.is("generating") {
                 generating.extend(listed.last().cloned());
             }
-            talk = begin_conversation(&composer, cwd, out);
+            conversation = begin_conversation(&composer, cwd, out);
             Ok(())
         });
-        let Some(mut talk) = talk else { return Ok(()) };
-        for bubble in fresh.iter().filter(|bubble| !listed.contains(bubble)) {
+        let Some(mut conversation) = conversation else {
+            return Ok(());
+        };
+        for bubble in new_bubbles.iter().filter(|bubble| !listed.contains(bubble)) {
             state.open.insert(format!("bubbleId:{id}:{bubble}"));
         }
         for (number, bubble) in (1..).zip(&listed) {
-            if !fresh.contains(bubble) {
+            if !new_bubbles.contains(bubble) {
                 continue;
             }
-            talk.line = number;
+            conversation.line = number;
             let key = format!("bubbleId:{id}:{bubble}");
             let Some((value, row)) = self.value_of_key(&key)? else {
                 continue;
@@ -189,7 +193,7 @@ impl CursorDatabaseReader<'_> {
                 if is_generating || !is_finished(&read) {
                     state.open.insert(key.clone());
                 } else {
-                    talk.emit_bubble(read, out);
+                    conversation.emit_bubble(read, out);
                 }
                 Ok(())
             });
@@ -240,7 +244,7 @@ fn begin_conversation(
     cwd: Option<&str>,
     out: &mut ParseOutput,
 ) -> Option<CursorConversation> {
-    let mut talk = CursorConversation::begin(composer, cwd, out)?;
+    let mut conversation = CursorConversation::begin(composer, cwd, out)?;
     let inside = composer.conversation.0.as_deref().unwrap_or_default();
     let generating = composer
         .generating_bubble_ids
@@ -248,17 +252,17 @@ fn begin_conversation(
         .as_deref()
         .unwrap_or_default();
     for (number, raw) in (1..).zip(inside) {
-        talk.line = number;
+        conversation.line = number;
         let Ok(bubble) = serde_json::from_str::<wire::Bubble>(raw.get()) else {
             out.count_unknown("bubble");
             continue;
         };
         let is_generating = generating.iter().any(|id| bubble.bubble_id.is(id));
         if !is_generating && is_finished(&bubble) {
-            talk.emit_bubble(bubble, out);
+            conversation.emit_bubble(bubble, out);
         }
     }
-    Some(talk)
+    Some(conversation)
 }
 
 /// Reads the chat panel of 2024.
@@ -273,12 +277,12 @@ fn read_chats(text: &str, cwd: Option<&str>, out: &mut ParseOutput) -> serde_jso
             created_at: tab.last_send_time,
             ..wire::Composer::default()
         };
-        let Some(mut talk) = CursorConversation::begin(&composer, cwd, out) else {
+        let Some(mut conversation) = CursorConversation::begin(&composer, cwd, out) else {
             continue;
         };
         let bubbles = tab.bubbles.0.unwrap_or_default();
         for (number, bubble) in (1..).zip(bubbles.into_iter().filter_map(|bubble| bubble.0)) {
-            talk.line = number;
+            conversation.line = number;
             let speaker = match bubble.kind.text() {
                 Some("user") => (Role::User, Origin::Human),
                 Some("ai") => (Role::Assistant, Origin::Model),
@@ -293,7 +297,7 @@ fn read_chats(text: &str, cwd: Option<&str>, out: &mut ParseOutput) -> serde_jso
                 .or_else(|| bubble.raw_text.into_text());
             if let (Some(id), Some(text)) = (bubble.id.text(), text) {
                 let blocks = vec![memory::Block::Text(text)];
-                talk.emit_message(
+                conversation.emit_message(
                     id,
                     None,
                     speaker,

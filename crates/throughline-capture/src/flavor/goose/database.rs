@@ -45,16 +45,17 @@ fn read_new(
     out: &mut ParseOutput,
 ) -> store::Result<()> {
     let since = state.row;
-    let mut talked = BTreeSet::new();
+    let mut with_messages = BTreeSet::new();
     let sql = "SELECT session_id, id FROM messages WHERE id > ?1";
     database.each_row(sql, &[&since], |row| {
-        talked.extend(row.text(0).map(str::to_owned));
+        with_messages.extend(row.text(0).map(str::to_owned));
         state.row = state.row.max(row.integer(1).unwrap_or_default());
     })?;
-    let mut changed = talked.clone();
+    let mut changed = with_messages.clone();
+    // Not `>`: SQLite's times have a resolution of a second, and a session may change twice in it.
     let sql = "SELECT id, updated_at FROM sessions WHERE updated_at >= ?1";
-    let mark = state.updated.clone();
-    database.each_row(sql, &[&mark], |row| {
+    let updated_since = state.updated.clone();
+    database.each_row(sql, &[&updated_since], |row| {
         changed.extend(row.text(0).map(str::to_owned));
         if let Some(updated) = row
             .text(1)
@@ -67,7 +68,7 @@ fn read_new(
     for id in &changed {
         prompters.insert(id, emit_session(database, id, out)?);
     }
-    for id in &talked {
+    for id in &with_messages {
         let prompter = prompters.get(id).copied().unwrap_or(Origin::Human);
         emit_messages(database, id, prompter, since, out)?;
     }

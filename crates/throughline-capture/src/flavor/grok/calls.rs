@@ -17,12 +17,12 @@ impl GrokSession {
     pub(crate) fn read_call(
         &mut self,
         tool: &Tool<'_>,
-        mark: &GrokPosition,
+        position: &GrokPosition,
         out: &mut ParseOutput,
     ) {
         let call = tool.call();
         if tool.input().is_some() {
-            self.emit_call(call, mark, out);
+            self.emit_call(call, position, out);
         } else {
             let announced = AnnouncedCall {
                 call: call.call,
@@ -31,7 +31,7 @@ impl GrokSession {
             };
             remember(&mut self.state.announced, announced);
         }
-        self.read_call_update(tool, mark, out);
+        self.read_call_update(tool, position, out);
     }
 
     /// Says whether an update of a call contains something new.
@@ -45,7 +45,7 @@ impl GrokSession {
     pub(crate) fn read_call_update(
         &mut self,
         tool: &Tool<'_>,
-        mark: &GrokPosition,
+        position: &GrokPosition,
         out: &mut ParseOutput,
     ) {
         if !self.is_news(tool) {
@@ -57,10 +57,10 @@ impl GrokSession {
             let mut call = tool.call();
             call.tool = announced.tool;
             call.path = call.path.or(announced.path);
-            self.emit_call(call, mark, out);
+            self.emit_call(call, position, out);
         }
         if tool.is_finished() {
-            self.emit_result(tool, mark, out);
+            self.emit_result(tool, position, out);
         }
     }
 
@@ -69,13 +69,13 @@ impl GrokSession {
         announced.position(|announced| announced.call.as_str() == tool.tool_call_id)
     }
 
-    fn emit_call(&mut self, mut call: ToolUse, mark: &GrokPosition, out: &mut ParseOutput) {
+    fn emit_call(&mut self, mut call: ToolUse, position: &GrokPosition, out: &mut ParseOutput) {
         self.state.calls.open(&mut call);
         let model = (Role::Assistant, Origin::Model);
-        self.emit_block(mark, "", model, Block::ToolUse(call), out);
+        self.emit_block(position, "", model, Block::ToolUse(call), out);
     }
 
-    fn emit_result(&mut self, tool: &Tool<'_>, mark: &GrokPosition, out: &mut ParseOutput) {
+    fn emit_result(&mut self, tool: &Tool<'_>, position: &GrokPosition, out: &mut ParseOutput) {
         remember(&mut self.state.finished, CallId::new(&*tool.tool_call_id));
         let mut result = tool.result();
         let changes = result.changes.clone();
@@ -86,7 +86,7 @@ impl GrokSession {
             result.changes = changes;
         }
         let tool = (Role::User, Origin::Tool);
-        self.emit_block(mark, "/result", tool, Block::ToolResult(result), out);
+        self.emit_block(position, "/result", tool, Block::ToolResult(result), out);
     }
 }
 

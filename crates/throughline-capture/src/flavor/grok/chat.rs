@@ -71,7 +71,7 @@ impl GrokChatReader {
             "backend_tool_call" => {
                 if let Some(call) = line.backend.as_ref().map(backend_call) {
                     let call = vec![Block::ToolUse(call)];
-                    self.emit_message(number, Role::Assistant, Origin::Model, call, None, out);
+                    self.emit_message(number, (Role::Assistant, Origin::Model), call, None, out);
                 }
             }
             kind => out.count_unknown(&format!("chat/{kind}")),
@@ -99,7 +99,7 @@ impl GrokChatReader {
         if matches!(blocks.first(), Some(Block::Summary(_))) {
             blocks.insert(0, Block::Boundary(Boundary::default()));
         }
-        self.emit_message(number, Role::User, origin, blocks, None, out);
+        self.emit_message(number, (Role::User, origin), blocks, None, out);
     }
 
     fn emit_assistant(
@@ -120,7 +120,7 @@ impl GrokChatReader {
             blocks.push(Block::ToolUse(call));
         }
         let model = line.model_id.as_deref();
-        self.emit_message(number, Role::Assistant, Origin::Model, blocks, model, out);
+        self.emit_message(number, (Role::Assistant, Origin::Model), blocks, model, out);
     }
 
     fn emit_result(
@@ -148,7 +148,7 @@ impl GrokChatReader {
         };
         self.calls.close(&mut result);
         let result = vec![Block::ToolResult(result)];
-        self.emit_message(number, Role::User, Origin::Tool, result, None, out);
+        self.emit_message(number, (Role::User, Origin::Tool), result, None, out);
     }
 
     /// Emits reasoning that no answer followed.
@@ -156,8 +156,7 @@ impl GrokChatReader {
         let thoughts = std::mem::take(&mut self.thoughts);
         self.emit_message(
             self.thought_at,
-            Role::Assistant,
-            Origin::Model,
+            (Role::Assistant, Origin::Model),
             thoughts,
             None,
             out,
@@ -167,8 +166,7 @@ impl GrokChatReader {
     fn emit_message(
         &mut self,
         number: u64,
-        role: Role,
-        origin: Origin,
+        (role, origin): (Role, Origin),
         blocks: Vec<Block>,
         model: Option<&str>,
         out: &mut ParseOutput,

@@ -37,7 +37,7 @@ impl GrokSession {
         kind: &str,
         news: &News<'_>,
         title_rank: TitleRank,
-        mark: &GrokPosition,
+        position: &GrokPosition,
         out: &mut ParseOutput,
     ) {
         match kind {
@@ -53,42 +53,46 @@ impl GrokSession {
                 };
             }
             "compaction_checkpoint" => {
-                self.emit_boundary(None, mark, out);
+                self.emit_boundary(None, position, out);
                 self.state.compaction.told = true;
             }
             "auto_compact_completed" => {
                 if !self.state.compaction.told {
-                    self.emit_boundary(news.tokens_before, mark, out);
+                    self.emit_boundary(news.tokens_before, position, out);
                 }
                 self.state.compaction = CompactionProgress::default();
-                self.emit_summary(news.summary_preview.as_deref(), mark, out);
+                self.emit_summary(news.summary_preview.as_deref(), position, out);
             }
             "auto_compact_cancelled" => self.state.compaction = CompactionProgress::default(),
             "auto_compact_failed" => {
                 self.state.compaction = CompactionProgress::default();
-                self.emit_error(news.error.as_deref(), mark, out);
+                self.emit_error(news.error.as_deref(), position, out);
             }
             "rewind_marker" => {
                 // The messages before the rewind stay; the note explains why the conversation
                 // starts over.
                 let prompt = news.target_prompt_index.unwrap_or_default();
                 let note = Block::Text(format!("rewound to prompt {prompt}"));
-                self.emit_block(mark, "", (Role::System, Origin::Harness), note, out);
+                self.emit_block(position, "", (Role::System, Origin::Harness), note, out);
             }
             "model_changed" | "model_auto_switched" => {
-                self.emit_session_changes(mark, news.model_id.as_deref().map(str::to_owned), out);
+                self.emit_session_changes(
+                    position,
+                    news.model_id.as_deref().map(str::to_owned),
+                    out,
+                );
             }
             "session_summary_generated" | "session_info_update" => {
                 let title = news.session_summary.as_deref().or(news.title.as_deref());
-                self.emit_title(title, title_rank, mark, out);
+                self.emit_title(title, title_rank, position, out);
             }
-            "session_recap" => self.emit_summary(news.summary.as_deref(), mark, out),
+            "session_recap" => self.emit_summary(news.summary.as_deref(), position, out),
             // Nothing has failed while Grok still retries.
             "retry_state" if news.kind.as_deref() == Some("retrying") => {}
             _ => {
                 let texts = [&news.error, &news.message, &news.reason];
                 let text = texts.into_iter().find_map(Option::as_deref);
-                self.emit_error(text, mark, out);
+                self.emit_error(text, position, out);
             }
         }
     }
@@ -96,17 +100,23 @@ impl GrokSession {
     pub(crate) fn emit_error(
         &mut self,
         text: Option<&str>,
-        mark: &GrokPosition,
+        position: &GrokPosition,
         out: &mut ParseOutput,
     ) {
         let block = Block::Error(text.unwrap_or("error").to_owned());
-        self.emit_block(mark, "/error", (Role::System, Origin::Harness), block, out);
+        self.emit_block(
+            position,
+            "/error",
+            (Role::System, Origin::Harness),
+            block,
+            out,
+        );
     }
 
     fn emit_boundary(
         &mut self,
         tokens_before: Option<u64>,
-        mark: &GrokPosition,
+        position: &GrokPosition,
         out: &mut ParseOutput,
     ) {
         let compaction = &self.state.compaction;
@@ -115,13 +125,19 @@ impl GrokSession {
             tokens_before: tokens_before.or(compaction.tokens_before),
             ..Boundary::default()
         });
-        self.emit_block(mark, "", (Role::System, Origin::Harness), boundary, out);
+        self.emit_block(position, "", (Role::System, Origin::Harness), boundary, out);
     }
 
-    fn emit_summary(&mut self, text: Option<&str>, mark: &GrokPosition, out: &mut ParseOutput) {
+    fn emit_summary(&mut self, text: Option<&str>, position: &GrokPosition, out: &mut ParseOutput) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             let block = Block::Summary(text.to_owned());
-            self.emit_block(mark, "/summary", (Role::System, Origin::Model), block, out);
+            self.emit_block(
+                position,
+                "/summary",
+                (Role::System, Origin::Model),
+                block,
+                out,
+            );
         }
     }
 
@@ -129,13 +145,13 @@ impl GrokSession {
         &mut self,
         text: Option<&str>,
         rank: TitleRank,
-        mark: &GrokPosition,
+        position: &GrokPosition,
         out: &mut ParseOutput,
     ) {
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return;
         };
-        self.emit_session_changes(mark, None, out);
-        out.push(SessionPatch::new(session_id(mark), Flavor::Grok).with_title(text, rank));
+        self.emit_session_changes(position, None, out);
+        out.push(SessionPatch::new(session_id(position), Flavor::Grok).with_title(text, rank));
     }
 }

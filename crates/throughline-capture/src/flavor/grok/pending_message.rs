@@ -35,7 +35,7 @@ pub(crate) struct GrokPosition {
 pub(crate) struct PendingMessage {
     pub speaker: GrokSpeaker,
     /// The position of the first chunk.
-    pub mark: GrokPosition,
+    pub position: GrokPosition,
     pub blocks: Vec<Block>,
     pub model: Option<String>,
     pub synthetic_reason: Option<String>,
@@ -44,11 +44,11 @@ pub(crate) struct PendingMessage {
 }
 
 impl PendingMessage {
-    pub(crate) fn new(speaker: GrokSpeaker, chunk: &Chunk<'_>, mark: GrokPosition) -> Self {
+    pub(crate) fn new(speaker: GrokSpeaker, chunk: &Chunk<'_>, position: GrokPosition) -> Self {
         let meta = chunk.meta.as_ref();
         let mut pending = Self {
             speaker,
-            mark,
+            position,
             blocks: Vec::new(),
             model: meta.and_then(|meta| Some(meta.model_id.as_deref()?.to_owned())),
             synthetic_reason: meta
@@ -65,12 +65,12 @@ impl PendingMessage {
         &self,
         speaker: GrokSpeaker,
         chunk: &Chunk<'_>,
-        mark: &GrokPosition,
+        position: &GrokPosition,
     ) -> bool {
         let prompt_index = chunk.meta.as_ref().and_then(|meta| meta.prompt_index);
         self.speaker.is_model() == speaker.is_model()
-            && self.mark.session == mark.session
-            && may_be_equal(&self.mark.api_id, &mark.api_id)
+            && self.position.session == position.session
+            && may_be_equal(&self.position.api_id, &position.api_id)
             && may_be_equal(&self.prompt_index, &prompt_index)
             && may_be_equal(&self.message_id.as_deref(), &chunk.message_id.as_deref())
     }

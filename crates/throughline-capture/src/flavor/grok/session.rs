@@ -71,46 +71,45 @@ impl GrokSession {
         if pending.blocks.is_empty() {
             return;
         }
-        self.emit_session_changes(&pending.mark, pending.model, out);
-        self.emit_message(&pending.mark, "", role, origin, pending.blocks, out);
+        self.emit_session_changes(&pending.position, pending.model, out);
+        self.emit_message(&pending.position, "", (role, origin), pending.blocks, out);
     }
 
     /// Emits a message of one block. `part` distinguishes the messages of one line.
     pub(crate) fn emit_block(
         &mut self,
-        mark: &GrokPosition,
+        position: &GrokPosition,
         part: &str,
         (role, origin): (Role, Origin),
         block: Block,
         out: &mut ParseOutput,
     ) {
-        self.emit_session_changes(mark, None, out);
-        self.emit_message(mark, part, role, origin, vec![block], out);
+        self.emit_session_changes(position, None, out);
+        self.emit_message(position, part, (role, origin), vec![block], out);
     }
 
     fn emit_message(
         &mut self,
-        mark: &GrokPosition,
+        position: &GrokPosition,
         part: &str,
-        role: Role,
-        origin: Origin,
+        (role, origin): (Role, Origin),
         blocks: Vec<Block>,
         out: &mut ParseOutput,
     ) {
-        let id = self.message_id(mark, part, &blocks);
+        let id = self.message_id(position, part, &blocks);
         out.push(Message {
-            api_id: mark.api_id.clone().filter(|_| origin == Origin::Model),
-            at: mark.at,
+            api_id: position.api_id.clone().filter(|_| origin == Origin::Model),
+            at: position.at,
             blocks,
             model: self.state.model.clone(),
             cwd: self.location.cwd.clone(),
-            line: mark.line,
-            ..Message::new(id, session_id(mark), role, origin)
+            line: position.line,
+            ..Message::new(id, session_id(position), role, origin)
         });
     }
 
-    fn message_id(&mut self, mark: &GrokPosition, part: &str, blocks: &[Block]) -> MessageId {
-        match &mark.id {
+    fn message_id(&mut self, position: &GrokPosition, part: &str, blocks: &[Block]) -> MessageId {
+        match &position.id {
             Some(id) => MessageId::new(format!("{id}{part}")),
             None => {
                 let keys = blocks.iter().map(block_key);
@@ -123,17 +122,17 @@ impl GrokSession {
     /// Emits the session's folder and model if they are new.
     pub(crate) fn emit_session_changes(
         &mut self,
-        mark: &GrokPosition,
+        position: &GrokPosition,
         model: Option<String>,
         out: &mut ParseOutput,
     ) {
-        let is_new = self.state.introduced.as_ref() != Some(&mark.session);
+        let is_new = self.state.introduced.as_ref() != Some(&position.session);
         let changed = model.filter(|model| self.state.model.as_ref() != Some(model));
         if !is_new && changed.is_none() {
             return;
         }
         if is_new {
-            self.state.introduced = Some(mark.session.clone());
+            self.state.introduced = Some(position.session.clone());
         }
         if changed.is_some() {
             self.state.model.clone_from(&changed);
@@ -141,13 +140,13 @@ impl GrokSession {
         out.push(SessionPatch {
             cwd: self.location.cwd.clone().filter(|_| is_new),
             model: changed,
-            ..SessionPatch::new(session_id(mark), Flavor::Grok)
+            ..SessionPatch::new(session_id(position), Flavor::Grok)
         });
     }
 }
 
-pub(crate) fn session_id(mark: &GrokPosition) -> SessionId {
-    SessionId::of(Flavor::Grok, &mark.session)
+pub(crate) fn session_id(position: &GrokPosition) -> SessionId {
+    SessionId::of(Flavor::Grok, &position.session)
 }
 
 /// Returns the text that a block contributes to an id where the log has none.

@@ -54,29 +54,31 @@ impl GrokLogReader {
             return Ok(());
         }
         let session = notification.session.as_deref();
-        let mark = self.position(session, &meta, timestamp, line);
+        let position = self.position(session, &meta, timestamp, line);
         let Kind { kind } = read(update)?;
         match &*kind {
-            "user_message_chunk" => self.add_chunk(GrokSpeaker::User, &read(update)?, mark, out),
+            "user_message_chunk" => {
+                self.add_chunk(GrokSpeaker::User, &read(update)?, position, out);
+            }
             "agent_message_chunk" => {
-                self.add_chunk(GrokSpeaker::Assistant, &read(update)?, mark, out);
+                self.add_chunk(GrokSpeaker::Assistant, &read(update)?, position, out);
             }
             "agent_thought_chunk" => {
-                self.add_chunk(GrokSpeaker::Thought, &read(update)?, mark, out);
+                self.add_chunk(GrokSpeaker::Thought, &read(update)?, position, out);
             }
             "tool_call" => {
                 let tool = read(update)?;
                 self.flush(out);
-                self.session.read_call(&tool, &mark, out);
+                self.session.read_call(&tool, &position, out);
             }
             "tool_call_update" => {
                 let tool = read(update)?;
                 if self.session.is_news(&tool) {
                     self.flush(out);
-                    self.session.read_call_update(&tool, &mark, out);
+                    self.session.read_call_update(&tool, &position, out);
                 }
             }
-            "turn_completed" => self.read_turn_end(&read(update)?, &mark, out)?,
+            "turn_completed" => self.read_turn_end(&read(update)?, &position, out)?,
             "subagent_spawned" => {
                 let patch = summary::subagent_patch(&read(update)?);
                 self.flush(out);
@@ -89,7 +91,7 @@ impl GrokLogReader {
                     _ => TitleRank::Generated,
                 };
                 self.flush(out);
-                self.session.read_notice(kind, &news, rank, &mark, out);
+                self.session.read_notice(kind, &news, rank, &position, out);
             }
             kind if notices::IGNORED_KINDS.contains(&kind) => {}
             kind => out.count_unknown(&format!("update/{kind}")),
@@ -123,14 +125,16 @@ impl GrokLogReader {
         &mut self,
         speaker: GrokSpeaker,
         chunk: &Chunk<'_>,
-        mark: GrokPosition,
+        position: GrokPosition,
         out: &mut ParseOutput,
     ) {
         match &mut self.pending {
-            Some(pending) if pending.accepts(speaker, chunk, &mark) => pending.add(speaker, chunk),
+            Some(pending) if pending.accepts(speaker, chunk, &position) => {
+                pending.add(speaker, chunk);
+            }
             _ => {
                 self.flush(out);
-                self.pending = Some(PendingMessage::new(speaker, chunk, mark));
+                self.pending = Some(PendingMessage::new(speaker, chunk, position));
             }
         }
     }
@@ -138,15 +142,15 @@ impl GrokLogReader {
     fn read_turn_end(
         &mut self,
         turn: &TurnCompleted<'_>,
-        mark: &GrokPosition,
+        position: &GrokPosition,
         out: &mut ParseOutput,
     ) -> serde_json::Result<()> {
-        let prompt = turn.prompt_id.as_deref().or(mark.id.as_deref());
+        let prompt = turn.prompt_id.as_deref().or(position.id.as_deref());
         let usage = match turn.usage {
             Some(usage) => usage::entries(
-                &session_id(mark),
+                &session_id(position),
                 prompt.unwrap_or_default(),
-                mark.at,
+                position.at,
                 usage,
             )?,
             None => Vec::new(),
@@ -156,12 +160,12 @@ impl GrokLogReader {
         match turn.stop_reason.as_deref() {
             Some("refusal") => self
                 .session
-                .emit_error(reason.or(Some("refusal")), mark, out),
-            Some("error" | "failed") => self.session.emit_error(reason, mark, out),
+                .emit_error(reason.or(Some("refusal")), position, out),
+            Some("error" | "failed") => self.session.emit_error(reason, position, out),
             _ => {}
         }
         if !usage.is_empty() {
-            self.session.emit_session_changes(mark, None, out);
+            self.session.emit_session_changes(position, None, out);
         }
         out.entries.extend(usage.into_iter().map(LogEntry::Usage));
         Ok(())
@@ -193,8 +197,8 @@ impl LogReader for GrokLogReader {
     fn resume_point(&self) -> Option<ResumePoint> {
         let pending = self.pending.as_ref()?;
         Some(ResumePoint {
-            line: pending.mark.line,
-            offset: pending.mark.offset,
+            line: pending.position.line,
+            offset: pending.position.offset,
             state: self.state(),
         })
     }

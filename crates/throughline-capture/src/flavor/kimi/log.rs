@@ -61,31 +61,31 @@ impl KimiLogReader {
         object: &str,
         out: &mut ParseOutput,
     ) -> serde_json::Result<()> {
-        let read: wire::Line<'_> = serde_json::from_str(object)?;
-        let time = read.time.0.or(read.timestamp.0).or(read.created_at.0);
+        let entry: wire::Line<'_> = serde_json::from_str(object)?;
+        let time = entry.time.0.or(entry.timestamp.0).or(entry.created_at.0);
         let at = KimiPosition { line, time };
         self.emit_session(at, out);
-        match read.kind.as_str() {
+        match entry.kind.as_str() {
             "turn.prompt" | "turn.steer" => {
-                let origin = json::parse_or_default(read.origin);
-                let (origin, text) = prompt::classify_prompt(&origin, wire::text(read.input));
+                let origin = json::parse_or_default(entry.origin);
+                let (origin, text) = prompt::classify_prompt(&origin, wire::text(entry.input));
                 self.emit_prompt(at, origin, text, out);
             }
             "context.append_message" => {
-                self.read_context_message(at, &json::parse_or_default(read.message), out);
+                self.read_context_message(at, &json::parse_or_default(entry.message), out);
             }
             "context.append_loop_event" => {
-                if let Some(event) = read.event {
+                if let Some(event) = entry.event {
                     self.read_event(at, &serde_json::from_str(event.get())?, out);
                 }
             }
-            "usage.record" => self.emit_usage(at, read.model.to_text(), read.usage, out),
-            "permission.record_approval_result" => self.emit_approval(at, &read, out),
-            "full_compaction.begin" => self.state.compacting = read.source.to_text(),
-            "context.apply_compaction" => self.emit_compaction(at, &read, out),
-            "config.update" | "profile.bind" => self.update_config(&read, out),
-            "" if read.message.is_some() => {
-                self.read_legacy(at, &json::parse_or_default(read.message), out);
+            "usage.record" => self.emit_usage(at, entry.model.to_text(), entry.usage, out),
+            "permission.record_approval_result" => self.emit_approval(at, &entry, out),
+            "full_compaction.begin" => self.state.compacting = entry.source.to_text(),
+            "context.apply_compaction" => self.emit_compaction(at, &entry, out),
+            "config.update" | "profile.bind" => self.update_config(&entry, out),
+            "" if entry.message.is_some() => {
+                self.read_legacy(at, &json::parse_or_default(entry.message), out);
             }
             kind if IGNORED_PREFIXES.iter().any(|known| kind.starts_with(known)) => {}
             kind => out.count_unknown(kind),
@@ -244,9 +244,9 @@ impl KimiLogReader {
         self.emit_block(at, id, (Role::User, Origin::Tool), block, out);
     }
 
-    fn emit_approval(&mut self, at: KimiPosition, read: &wire::Line<'_>, out: &mut ParseOutput) {
-        let decision: wire::Decision<'_> = json::parse_or_default(read.result);
-        let mut text = format!("{}: {}", decision.decision.as_str(), read.action.as_str());
+    fn emit_approval(&mut self, at: KimiPosition, entry: &wire::Line<'_>, out: &mut ParseOutput) {
+        let decision: wire::Decision<'_> = json::parse_or_default(entry.result);
+        let mut text = format!("{}: {}", decision.decision.as_str(), entry.action.as_str());
         if let Some(feedback) = decision.feedback.get() {
             text = format!("{text}: {feedback}");
         }
@@ -260,28 +260,28 @@ impl KimiLogReader {
         );
     }
 
-    fn emit_compaction(&mut self, at: KimiPosition, read: &wire::Line<'_>, out: &mut ParseOutput) {
+    fn emit_compaction(&mut self, at: KimiPosition, entry: &wire::Line<'_>, out: &mut ParseOutput) {
         let boundary = Boundary {
             trigger: self.state.compacting.take(),
-            tokens_before: json::parse_or_default(read.tokens_before),
+            tokens_before: json::parse_or_default(entry.tokens_before),
             ..Boundary::default()
         };
         let mut blocks = vec![Block::Boundary(boundary)];
-        blocks.extend(read.summary.to_text().map(Block::Summary));
+        blocks.extend(entry.summary.to_text().map(Block::Summary));
         let id = self
             .state
             .chain
-            .link(&["compaction", read.summary.as_str()]);
+            .link(&["compaction", entry.summary.as_str()]);
         out.push(Message {
             blocks,
             ..self.new_message(at, id, (Role::System, Origin::Harness))
         });
     }
 
-    fn update_config(&mut self, read: &wire::Line<'_>, out: &mut ParseOutput) {
-        let environment: wire::Environment<'_> = json::parse_or_default(read.environment);
-        let cwd = read.cwd.get().or(environment.cwd.get());
-        let model = read.model_alias.get();
+    fn update_config(&mut self, entry: &wire::Line<'_>, out: &mut ParseOutput) {
+        let environment: wire::Environment<'_> = json::parse_or_default(entry.environment);
+        let cwd = entry.cwd.get().or(environment.cwd.get());
+        let model = entry.model_alias.get();
         let known = (self.state.cwd.as_deref(), self.state.model.as_deref());
         let (cwd, model) = (cwd.or(known.0), model.or(known.1));
         if (cwd, model) == known {

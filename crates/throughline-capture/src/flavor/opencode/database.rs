@@ -16,7 +16,8 @@ use crate::json::Lenient;
 use crate::time::{self, Time};
 use crate::{InputLine, ParseOutput, lines, rows};
 
-/// Several processes write, and a transaction that began earlier may be committed later.
+/// Rows of this many milliseconds before the cursor are read again. Several processes write, and a
+/// transaction that began earlier may be committed later.
 const OVERLAP_MS: i64 = 60_000;
 /// How many unfinished turns are checked again, the newest first; a crash may leave some that never
 /// finish.
@@ -75,6 +76,8 @@ impl OpencodeDatabaseReader<'_> {
         if self.database.has_table("session_message") {
             self.count_successors(&mut state.successors)?;
         }
+        // The parts of a turn are written while it runs, often without a change of its message, so
+        // both tables are asked which turns have changed.
         let mut sessions = self.ids_written_since("session", "id", &mut state.sessions)?;
         let mut turns = self.ids_written_since("message", "id", &mut state.messages)?;
         turns.append(&mut self.ids_written_since("part", "message_id", &mut state.parts)?);
@@ -119,17 +122,17 @@ impl OpencodeDatabaseReader<'_> {
         &self,
         table: &str,
         column: &str,
-        mark: &mut TableCursor,
+        cursor: &mut TableCursor,
     ) -> store::Result<BTreeSet<String>> {
         let sql = format!(
             "SELECT {column}, time_updated, rowid FROM {table} \
              WHERE time_updated >= ?1 OR rowid > ?2"
         );
-        let (since, row) = (mark.updated.saturating_sub(OVERLAP_MS), mark.row);
+        let (since, row) = (cursor.updated.saturating_sub(OVERLAP_MS), cursor.row);
         let mut found = BTreeSet::new();
         self.database.each_row(&sql, &[&since, &row], |row| {
             found.extend(row.text(0).map(str::to_owned));
-            mark.advance(row.integer(1), row.integer(2));
+            cursor.advance(row.integer(1), row.integer(2));
         })?;
         Ok(found)
     }

@@ -6,9 +6,7 @@ use crate::{AgentEnv, SourceFormat};
 
 /// Returns the folders of sessions.
 pub(crate) fn roots(env: &AgentEnv) -> Vec<PathBuf> {
-    let home = env
-        .folder_variable("PI_CODING_AGENT_DIR")
-        .unwrap_or_else(|| env.home.join(".pi").join("agent"));
+    let home = env.folder_or_home("PI_CODING_AGENT_DIR", ".pi/agent");
     let mut roots = vec![home.join("sessions")];
     roots.extend(env.folder_variable("PI_CODING_AGENT_SESSION_DIR"));
     roots

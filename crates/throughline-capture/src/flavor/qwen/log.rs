@@ -42,23 +42,23 @@ impl QwenLogReader {
         let id = session::session_id(record, &self.session);
         self.state.emit_session_changes(&id, record, out);
         let name = self.state.message_id(record);
-        let mark = RecordContext {
+        let context = RecordContext {
             session: id,
             name,
             record,
             line,
         };
         match &*record.kind {
-            "user" => self.emit_user(&mark, out),
-            "assistant" => self.emit_assistant(&mark, out),
-            "tool_result" => self.emit_results(&mark, out),
-            "system" => self.read_system(&mark, out),
+            "user" => self.emit_user(&context, out),
+            "assistant" => self.emit_assistant(&context, out),
+            "tool_result" => self.emit_results(&context, out),
+            "system" => self.read_system(&context, out),
             kind => out.count_unknown(kind),
         }
     }
 
-    fn emit_user(&mut self, mark: &RecordContext<'_>, out: &mut ParseOutput) {
-        let record = mark.record;
+    fn emit_user(&mut self, context: &RecordContext<'_>, out: &mut ParseOutput) {
+        let record = context.record;
         let origin = origin(record);
         let shown = record.system_payload.display_text.clone();
         let parts = record.message.parts.0.iter().filter(|part| is_typed(part));
@@ -68,23 +68,23 @@ impl QwenLogReader {
             blocks.insert(0, Block::Text(text));
         }
         if let (Origin::Human, Some(Block::Text(text))) = (origin, blocks.first()) {
-            self.emit_title(mark, text, out);
+            self.emit_title(context, text, out);
         }
-        mark.emit_message((Role::User, origin), blocks, out);
-        self.emit_results(mark, out);
+        context.emit_message((Role::User, origin), blocks, out);
+        self.emit_results(context, out);
     }
 
-    fn emit_title(&mut self, mark: &RecordContext<'_>, text: &str, out: &mut ParseOutput) {
+    fn emit_title(&mut self, context: &RecordContext<'_>, text: &str, out: &mut ParseOutput) {
         let Some(text) = first_line_title(text).filter(|_| !self.state.titled) else {
             return;
         };
         self.state.titled = true;
-        mark.emit_title(Title::new(text, TitleRank::FirstPrompt), out);
+        context.emit_title(Title::new(text, TitleRank::FirstPrompt), out);
     }
 
-    fn emit_assistant(&mut self, mark: &RecordContext<'_>, out: &mut ParseOutput) {
+    fn emit_assistant(&mut self, context: &RecordContext<'_>, out: &mut ParseOutput) {
         let mut blocks = Vec::new();
-        for part in &mark.record.message.parts.0 {
+        for part in &context.record.message.parts.0 {
             blocks.extend(part.block());
             if let Some(call) = &part.function_call {
                 let mut call = call.tool_use();
@@ -92,16 +92,16 @@ impl QwenLogReader {
                 blocks.push(Block::ToolUse(call));
             }
         }
-        mark.emit_message((Role::Assistant, Origin::Model), blocks, out);
-        if let Some(tokens) = &mark.record.usage_metadata {
-            mark.emit_usage(tokens, out);
+        context.emit_message((Role::Assistant, Origin::Model), blocks, out);
+        if let Some(tokens) = &context.record.usage_metadata {
+            context.emit_usage(tokens, out);
         }
     }
 
-    fn emit_results(&mut self, mark: &RecordContext<'_>, out: &mut ParseOutput) {
-        let call_result = &mark.record.tool_call_result;
+    fn emit_results(&mut self, context: &RecordContext<'_>, out: &mut ParseOutput) {
+        let call_result = &context.record.tool_call_result;
         let mut blocks = Vec::new();
-        for response in mark.record.message.parts.responses() {
+        for response in context.record.message.parts.responses() {
             let answer = response.answer();
             let is_own = call_result.call_id.is_none() || call_result.call_id == response.id;
             let status = call_result.status.as_deref().filter(|_| is_own);
@@ -125,19 +125,19 @@ impl QwenLogReader {
             }
             blocks.push(Block::ToolResult(result));
         }
-        mark.emit_message((Role::User, Origin::Tool), blocks, out);
+        context.emit_message((Role::User, Origin::Tool), blocks, out);
     }
 
-    fn read_system(&mut self, mark: &RecordContext<'_>, out: &mut ParseOutput) {
-        let payload = &mark.record.system_payload;
-        match mark.record.subtype.as_deref().unwrap_or_default() {
+    fn read_system(&mut self, context: &RecordContext<'_>, out: &mut ParseOutput) {
+        let payload = &context.record.system_payload;
+        match context.record.subtype.as_deref().unwrap_or_default() {
             "custom_title" => {
                 let rank = match payload.title_source.as_deref() {
                     Some("auto") => TitleRank::Generated,
                     _ => TitleRank::Custom,
                 };
                 if let Some(text) = payload.custom_title.clone() {
-                    mark.emit_title(Title::new(text, rank), out);
+                    context.emit_title(Title::new(text, rank), out);
                 }
             }
             "parent_session" => {
@@ -145,21 +145,21 @@ impl QwenLogReader {
                 out.push(SessionPatch {
                     kind: parent.map(|_| SessionKind::Subagent),
                     parent: parent.map(|parent| SessionId::of(Flavor::Qwen, parent)),
-                    ..mark.patch()
+                    ..context.patch()
                 });
             }
             "session_model" => {
                 let model = payload.model_id.clone();
-                out.push(mark.patch().with_model(model));
+                out.push(context.patch().with_model(model));
             }
             "chat_compression" => {
-                mark.emit_message((Role::System, Origin::Harness), compression(payload), out);
+                context.emit_message((Role::System, Origin::Harness), compression(payload), out);
             }
             "rewind" => {
                 // The messages before the rewind stay; the note explains why the conversation
                 // starts over.
                 let note = vec![Block::Text("rewound to an earlier message".into())];
-                mark.emit_message((Role::System, Origin::Harness), note, out);
+                context.emit_message((Role::System, Origin::Harness), note, out);
             }
             kind if IGNORED_KINDS.contains(&kind) => {}
             kind => out.count_unknown(&format!("system/{kind}")),

@@ -32,7 +32,7 @@ fn each_claims_its_own() {
     assert_eq!(claimed_below(&ROO, &testkit::fixture("roo")).len(), 5);
 }
 
-/// Condensing puts a summary between messages; those behind it keep their names.
+/// Condensing puts a summary between messages; those after it keep their names.
 #[test]
 fn a_condensed_conversation_keeps_its_names() {
     let source = claimed_below(&ROO, &testkit::fixture("roo")).remove(0);

@@ -1,4 +1,5 @@
-//! Statements in German, French, Spanish, Chinese and Japanese.
+//! Statements in German, French, Spanish, Portuguese, Italian, Dutch, Russian, Chinese and
+//! Japanese.
 //!
 //! The classifier knows the words of English only. In other languages a few forms are certain
 //! enough: an imperative with "always" or "never", "from now on", "we decided", "we use". A
@@ -11,7 +12,7 @@ mod rules;
 
 use memory::FactKind;
 
-/// Function words of German, French and Spanish that are no English words.
+/// Function words of European languages that are no English words.
 #[rustfmt::skip]
 const FUNCTION_WORDS: &[&str] = &[
     "aber", "auch", "auf", "aus", "bitte", "das", "dem", "den", "der", "des", "diese", "dieser",
@@ -26,7 +27,16 @@ const FUNCTION_WORDS: &[&str] = &[
     "ella", "es", "eso", "esta", "este", "la", "las", "lo", "los", "muy", "nunca", "para", "pero",
     "por",
     "se", "siempre", "sin", "su", "una", "y", "ya", "qué",
+    "agora", "ainda", "antes", "com", "da", "dos", "ele", "essa", "esse", "foi", "isso", "não",
+    "nas", "neste", "nesta", "nós", "os", "pelo", "quando", "sempre", "são", "também", "uma",
+    "anche", "che", "dei", "della", "di", "e", "gli", "mai", "nei", "nel", "nella", "non", "per",
+    "più", "questa", "questo", "sono", "usa", "usiamo",
+    "aan", "altijd", "bij", "dat", "deze", "dit", "een", "geen", "het", "ik", "maar", "naar",
+    "niet", "nooit", "ook", "op", "te", "van", "voor", "wij", "zijn",
 ];
+
+/// Words of English that other languages have too.
+const SHARED_WORDS: &[&str] = &["a", "as", "do", "in", "me", "no", "on", "so", "we"];
 
 /// Says whether a sentence is in another language, so that the words of English mean nothing in it.
 pub(super) fn is_foreign(sentence: &str) -> bool {
@@ -34,9 +44,14 @@ pub(super) fn is_foreign(sentence: &str) -> bool {
     for word in sentence.split(|c: char| !c.is_alphanumeric() && c != '\'') {
         let word = word.to_lowercase();
         foreign += usize::from(FUNCTION_WORDS.contains(&word.as_str()));
-        english += usize::from(super::words::FUNCTION_WORDS.contains(&word.as_str()));
+        let is_english = super::words::FUNCTION_WORDS.contains(&word.as_str());
+        english += usize::from(is_english && !SHARED_WORDS.contains(&word.as_str()));
     }
-    foreign > english || sentence.chars().any(cjk::is_cjk)
+    foreign > english || sentence.chars().any(|c| cjk::is_cjk(c) || is_cyrillic(c))
+}
+
+fn is_cyrillic(c: char) -> bool {
+    ('\u{400}'..='\u{4ff}').contains(&c)
 }
 
 /// Returns the statement of a sentence in a language other than English, without the words that

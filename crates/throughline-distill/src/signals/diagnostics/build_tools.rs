@@ -4,6 +4,49 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r#"^error: (relation|column) ".*" does not exist"#,
+        "postgres/$1",
+        &[(
+            "error: relation \"orders\" does not exist",
+            "postgres/relation",
+        )],
+    ),
+    reader(
+        r#"\*\*\* missing separator"#,
+        "make/missing-separator",
+        &[(
+            "Makefile:12: *** missing separator.  Stop.",
+            "make/missing-separator",
+        )],
+    ),
+    reader(
+        concat!(
+            r"^Error: template: .*: (?P<msg>nil pointer|undefined variable|error calling|",
+            r"can.t evaluate field|function .* not defined)",
+        ),
+        "helm/template $msg",
+        &[(
+            "Error: template: a.yaml:1:2: executing \"a\" at <.x.y>: nil pointer evaluating x",
+            "helm/template nil pointer",
+        )],
+    ),
+    reader(
+        r#"\.proto:\d+:\d+:.*\(([A-Z][A-Z_]+)\)$"#,
+        "buf/$1",
+        &[(
+            "a.proto:3:5:Field name \"userId\" is camel case. (FIELD_LOWER_SNAKE_CASE)",
+            "buf/FIELD_LOWER_SNAKE_CASE",
+        )],
+    ),
+    reader(
+        r#"^L:\s+\d+ \| P:\s+\d+ \| ([A-Z]{2}\d{2}) "#,
+        "sqlfluff/$1",
+        &[(
+            "L:   3 | P:  10 | LT01 | Expected only single space",
+            "sqlfluff/LT01",
+        )],
+    ),
+    reader(
         r"password authentication failed|no pg_hba\.conf entry",
         "postgres/authentication",
         &[(
@@ -52,8 +95,11 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r#"package configuration file provided by "(\w+)"|providing "Find(\w+)\.cmake""#,
-        "cmake/missing-package $1$2",
+        concat!(
+            r#"package configuration file provided by "(\w+)"|providing "Find(\w+)\.cmake"|"#,
+            r#"Could NOT find (\w+)"#,
+        ),
+        "cmake/missing-package $1$2$3",
         &[(
             "  By not providing \"FindBoost.cmake\" in CMAKE_MODULE_PATH this project has",
             "cmake/missing-package Boost",
@@ -249,7 +295,7 @@ pub(super) const READERS: &[Reader] = &[
     reader(
         concat!(
             r"Justfile does not contain recipe [`']([\w-]+)|no tasks? ['`]?([\w:-]+)['`]? ",
-            r"found|Task ['`]([\w:-]+)['`] not found",
+            r"found|Task ['`]([\w:-]+)['`] not found|Cannot locate tasks that match",
         ),
         "task-runner/unknown-task",
         &[(
@@ -320,7 +366,7 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"No such (container|image|service)",
+        r"[Nn]o such (container|image|service): ",
         "docker/no-such-$1",
         &[(
             "Error response from daemon: No such container: db",
@@ -447,11 +493,11 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r#"^Error: (?:INSTALLATION|UPGRADE|UNINSTALLATION) FAILED"#,
-        "helm/failed",
+        r#"^Error: (?:INSTALLATION|UPGRADE|UNINSTALLATION) FAILED: (?P<msg>.+)"#,
+        "helm/$msg",
         &[(
             "Error: INSTALLATION FAILED: cannot re-use a name that is still in use",
-            "helm/failed",
+            "helm/cannot re-use a name that is still in use",
         )],
     ),
     reader(
@@ -532,8 +578,11 @@ pub(super) const READERS: &[Reader] = &[
         &[("a.md:3: teh ==> the", "codespell/typo")],
     ),
     reader(
-        r#"\.proto:\d+:\d+: ?"#,
-        "protoc/error",
-        &[("a.proto:3:5: \"Foo\" is not defined.", "protoc/error")],
+        r#"\.proto:\d+:\d+: ?(?P<msg>.+)"#,
+        "protoc/$msg",
+        &[(
+            "a.proto:3:5: \"Foo\" is not defined.",
+            "protoc/is not defined",
+        )],
     ),
 ];

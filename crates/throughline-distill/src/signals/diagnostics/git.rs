@@ -191,10 +191,15 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        concat!(
-            r"^fatal: a branch named|already exists\.?$.*branch|already used by worktree|",
-            r"is already checked out",
-        ),
+        r"already used by worktree|is already checked out",
+        "git/branch-in-use",
+        &[(
+            "fatal: 'x' is already used by worktree at '/w/x'",
+            "git/branch-in-use",
+        )],
+    ),
+    reader(
+        r"^fatal: a branch named",
         "git/branch-exists",
         &[(
             "fatal: a branch named 'x' already exists",

@@ -31,6 +31,8 @@ const NAMES_MAX: usize = 32;
 const SCANNED_BYTES: usize = 16 << 10;
 /// The rest of a longer line does not help to name the problem.
 const LINE_BYTES_MAX: usize = 600;
+/// A line has at most this many prefixes of task runners and CI services.
+const PREFIXES_MAX: usize = 4;
 /// A message that becomes part of a name is cut after this many words.
 const NAME_WORDS_MAX: usize = 14;
 /// The prefix of names that no reader produced.
@@ -157,14 +159,60 @@ pub fn diagnostics(output: &str) -> Vec<Diagnostic> {
     if found.is_empty() {
         return unread_line(&lines).into_iter().collect();
     }
+    let names: Vec<String> = found.keys().cloned().collect();
+    found.retain(|name, _| !is_redundant(name, &names));
     found.into_values().collect()
+}
+
+/// Names of steps that fail because of something else. They count only if nothing else is known.
+const STEPS: &[&str] = &[
+    "cargo/failed to select a version",
+    "docker/build-failed",
+    "elixir/CompileError",
+    "gh/run-failed",
+    "git/hook-failed",
+    "git/push-rejected",
+    "net/no-connection",
+    "rustc/linking",
+    "shell/permission-denied",
+    "shell/segfault",
+];
+
+/// Says whether a name only repeats that a step failed for which `names` have the reason.
+fn is_redundant(name: &str, names: &[String]) -> bool {
+    let mut others = names.iter().filter(|other| other.as_str() != name);
+    if let Some((tool, "failed" | "error")) = name.split_once('/') {
+        // A failed test says less than the exception that it reports.
+        let is_of_tool = |other: &String| {
+            let reporter = other.split('/').next();
+            reporter == Some(tool) || reporter == Some("exception") || reporter == Some("ruby")
+        };
+        return others.any(is_of_tool);
+    }
+    is_step(name) && others.any(|other| !is_step(other))
+}
+
+fn is_step(name: &str) -> bool {
+    let (tool, step) = name.split_once('/').unwrap_or((name, ""));
+    match tool {
+        // A goal of a plugin, as opposed to an error of Maven itself.
+        "maven" => step.contains(':'),
+        "gradle" | "http" => true,
+        "cmake" => !step.starts_with("missing-package"),
+        // These hooks report nothing but their own name.
+        "pre-commit" => !["trailing-", "end-of-", "check-", "mixed-", "detect-", "no-"]
+            .iter()
+            .any(|own| step.starts_with(own)),
+        _ => STEPS.contains(&name),
+    }
 }
 
 /// Fills the template of a name. A captured word loses what differs from place to place.
 fn expand_name(template: &str, captures: &Captures<'_>) -> String {
     let mut name = template.to_owned();
     if let Some(message) = captures.name("msg") {
-        name = name.replace("$msg", &short_message(message.as_str()));
+        let message = without_quotations(message.as_str());
+        name = name.replace("$msg", &short_message(&message));
     }
     if let Some(rule) = captures.name("rule") {
         // Rust writes the same lint with hyphens on the command line and with underscores in code.
@@ -233,26 +281,63 @@ fn both_ends(text: &str) -> String {
     format!("{head}\n{tail}")
 }
 
-/// Returns a line without terminal escapes, the prefix of a task runner, and outer white space.
+/// Returns a line without terminal escapes, the prefixes of task runners and CI services, and white
+/// space at its end. Typographic quotation marks become plain ones.
 fn plain_line(line: &str) -> String {
-    static NOISE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    static ESCAPES: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"\x1b\[[0-9;?]*[A-Za-z]|</tool_use_error>$").ok());
+    static PREFIX: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(concat!(
-            r"\x1b\[[0-9;?]*[A-Za-z]|^\s*\[[\w:./@-]{1,30}\] |^<tool_use_error>|",
-            r"</tool_use_error>$|^(?:#\d+ )?\d+\.\d{3} |",
-            r"^[\w@/-]+:(?:build|check|dev|lint|test|type)[\w:-]*: +",
+            r"^(?:\s*\[[\w:./@-]{1,30}\] |<tool_use_error>|(?:#\d+ )?\d+\.\d{3} |",
+            // Turborepo and pnpm name the package and its script.
+            r"(?:[\w@/-]+:|[\w@.-]+/[\w@/.-]+ )(?:build|check|dev|lint|test|type)[\w:-]*: +|",
+            // GitHub Actions: a log as it is stored, a log from `gh run view`, and an annotation.
+            r"(?:[^\t]{1,80}\t[^\t]{1,80}\t)?\u{feff}?\d{4}-\d\d-\d\dT[\d:]{8}\.\d{7}Z |",
+            r"##\[(?:error|warning)\]|::(?:error|warning)(?: [^:]+)?::|",
+            // Docker Compose names the container.
+            r"[a-z][\w.-]*-\d+ +\| )",
         ))
         .ok()
     });
     let cut = &line[..line.floor_char_boundary(LINE_BYTES_MAX)];
-    let plain = NOISE
+    let plain = ESCAPES
         .as_ref()
-        .map_or(cut.into(), |noise| noise.replace_all(cut, ""));
-    plain.trim_end().to_owned()
+        .map_or(cut.into(), |escapes| escapes.replace_all(cut, ""));
+    let plain = plain.replace(['‘', '’'], "'").replace(['“', '”'], "\"");
+    let mut rest = plain.as_str();
+    for _ in 0..PREFIXES_MAX {
+        let Some(prefix) = PREFIX.as_ref().and_then(|prefix| prefix.find(rest)) else {
+            break;
+        };
+        rest = &rest[prefix.end()..];
+    }
+    rest.trim_end().to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn names(output: &str) -> Vec<String> {
+        let found = diagnostics(output).into_iter();
+        found.map(|diagnostic| diagnostic.name).collect()
+    }
+
+    #[test]
+    fn a_failed_step_is_no_name_if_its_reason_is_known() {
+        let goal = "[ERROR] Failed to execute goal org.apache.maven.plugins:maven-compiler-plugin:\
+                    3.11.0:compile (default-compile) on project shop: Compilation failure";
+        assert_eq!(names(goal), ["maven/maven-compiler-plugin:compile"]);
+        let reason = "[ERROR] /w/A.java:[31,20] cannot find symbol";
+        assert_eq!(
+            names(&format!("{reason}\n{goal}")),
+            ["javac/cannot find symbol"]
+        );
+        let panic = "test a::b ... FAILED\nthread 'a::b' panicked at src/a.rs:4:5:\nno";
+        assert_eq!(names(panic), ["cargo-test/panic"]);
+        let two_steps = "--- FAIL: TestX (0.00s)\n  ✕ adds two numbers (3 ms)";
+        assert_eq!(names(two_steps), ["go-test/failed", "js-test/failed"]);
+    }
 
     #[test]
     fn an_unknown_message_loses_what_differs() {
@@ -269,12 +354,18 @@ mod tests {
 
     #[test]
     fn prefixes_of_build_steps_are_removed() {
-        let names = |text: &str| -> Vec<String> {
-            diagnostics(text)
-                .into_iter()
-                .map(|found| found.name)
-                .collect()
-        };
+        assert_eq!(
+            names("build\tRun make lint\t2026-03-04T11:20:33.1234567Z a.py:1:8: F401 unused"),
+            ["ruff/F401"]
+        );
+        assert_eq!(
+            names("2026-03-04T11:20:33.1234567Z ##[error]a.ts(1,2): error TS2322: Type 'x'"),
+            ["tsc/TS2322"]
+        );
+        assert_eq!(
+            names("api-1  | ModuleNotFoundError: No module named 'yaml'"),
+            ["python/no-module yaml"]
+        );
         assert_eq!(names("#12 3.120 npm error code ERESOLVE"), ["npm/ERESOLVE"]);
         assert_eq!(
             names("0.412 error[E0382]: use of moved value: `a`"),
@@ -308,7 +399,7 @@ mod tests {
                 reader.name
             );
             for (line, name) in reader.examples {
-                let names: Vec<_> = diagnostics(line).into_iter().map(|d| d.name).collect();
+                let names = names(line);
                 if names != [*name] {
                     wrong.push(format!("{line}: {names:?}, not {name}"));
                 }

@@ -4,6 +4,51 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r#"requires a development team|No profiles for .* were found|No signing certificate"#,
+        "xcode/signing",
+        &[(
+            "error: Signing for \"App\" requires a development team.",
+            "xcode/signing",
+        )],
+    ),
+    reader(
+        r#"compatible \.NET SDK was not found|No \.NET SDKs were found"#,
+        "dotnet/no-sdk",
+        &[("A compatible .NET SDK was not found.", "dotnet/no-sdk")],
+    ),
+    reader(
+        concat!(
+            r"\.(?:c|cc|cpp|cxx|h|hpp|m|mm):\d+:\d+: error: (?:use of undeclared identifier|",
+            r"'[^']+' was not declared in this scope)",
+        ),
+        "cc-error/undeclared",
+        &[(
+            "a.cpp:3:5: error: use of undeclared identifier 'x'",
+            "cc-error/undeclared",
+        )],
+    ),
+    reader(
+        r#"can't load config: "#,
+        "golangci/config",
+        &[(
+            "Error: can't load config: unsupported version of the configuration: \"\"",
+            "golangci/config",
+        )],
+    ),
+    reader(
+        r#"^diff (?:-u )?\S+\.go\.orig \S+\.go$"#,
+        "gofmt/unformatted",
+        &[("diff a.go.orig a.go", "gofmt/unformatted")],
+    ),
+    reader(
+        r#"\.go:\d+:\d+: (?:[\w.]+ format %|[\w.]+ call has )"#,
+        "go-vet/printf",
+        &[(
+            "./a.go:3:5: fmt.Printf format %d has arg x of wrong type string",
+            "go-vet/printf",
+        )],
+    ),
+    reader(
         r": error (C\d{4}|LNK\d{4}): ",
         "msvc/$1",
         &[(
@@ -112,15 +157,12 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         concat!(
-            r#"\.go:\d+:\d+: (?:[\w.]+ format %|[\w.]+ call has |struct field tag|.*composite li"#,
+            r#"\.go:\d+:\d+: (?:struct field tag|.*composite li"#,
             r#"teral uses unkeyed|.*passes lock by value|unreachable code|result of .* call not "#,
             r#"used|self-assignment|the cancel function|this return statement may be reached)"#,
         ),
         "go-vet/failed",
-        &[(
-            "./a.go:3:5: fmt.Printf format %d has arg x of wrong type string",
-            "go-vet/failed",
-        )],
+        &[("./a.go:3:5: unreachable code", "go-vet/failed")],
     ),
     reader(
         r"\.go:\d+:\d+: (?:undefined: |.* undefined \(|undeclared name)",
@@ -128,11 +170,19 @@ pub(super) const READERS: &[Reader] = &[
         &[("./a.go:3:5: undefined: strings", "go-build/undefined")],
     ),
     reader(
-        r"\.go:\d+:\d+: .*(?:declared and not used|imported and not used)",
-        "go-build/unused",
+        r"\.go:\d+:\d+: .*declared and not used",
+        "go-build/unused-variable",
         &[(
             "a/b.go:44:19: declared and not used: removed",
-            "go-build/unused",
+            "go-build/unused-variable",
+        )],
+    ),
+    reader(
+        r"\.go:\d+:\d+: .*imported (?:as \w+ )?and not used",
+        "go-build/unused-import",
+        &[(
+            "a/b.go:5:2: \"fmt\" imported and not used",
+            "go-build/unused-import",
         )],
     ),
     reader(
@@ -294,7 +344,7 @@ pub(super) const READERS: &[Reader] = &[
     reader(
         concat!(
             r#"\.(?:c|cc|cpp|cxx|h|hpp|m|mm):\d+:\d+: (?:fatal )?error: '[^']+' (?P<msg>undeclar"#,
-            r#"ed|was not declared|has no member|does not name a type)"#,
+            r#"ed|has no member|does not name a type)"#,
         ),
         "cc-error/$msg",
         &[(
@@ -304,15 +354,15 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         concat!(
-            r#"\.(?:c|cc|cpp|cxx|h|hpp|m|mm):\d+:\d+: (?:fatal )?error: (?P<msg>use of undeclare"#,
-            r#"d|unknown type name|no matching function|no member named|implicit declaration|red"#,
+            r#"\.(?:c|cc|cpp|cxx|h|hpp|m|mm):\d+:\d+: (?:fatal )?error: (?P<msg>"#,
+            r#"unknown type name|no matching function|no member named|implicit declaration|red"#,
             r#"efinition of|conflicting types|too (?:few|many) arguments|invalid conversion|stat"#,
             r#"ic assertion failed)"#,
         ),
         "cc-error/$msg",
         &[(
-            "a.cpp:3:5: error: use of undeclared identifier 'x'",
-            "cc-error/use of undeclared",
+            "a.cpp:3:5: error: unknown type name 'x'",
+            "cc-error/unknown type name",
         )],
     ),
     reader(
@@ -320,7 +370,7 @@ pub(super) const READERS: &[Reader] = &[
         "cc-error/$msg",
         &[(
             "a.cpp:3:5: error: expected ';' before 'return'",
-            "cc-error/expected before return",
+            "cc-error/expected before",
         )],
     ),
     reader(
@@ -380,11 +430,11 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r#"\.zig:\d+:\d+: error: "#,
-        "zig/error",
+        r#"\.zig:\d+:\d+: error: (?P<msg>.+)"#,
+        "zig/$msg",
         &[(
             "a.zig:3:5: error: use of undeclared identifier 'x'",
-            "zig/error",
+            "zig/use of undeclared identifier",
         )],
     ),
     reader(
@@ -420,11 +470,11 @@ pub(super) const READERS: &[Reader] = &[
         ],
     ),
     reader(
-        r#"\.dart:\d+:\d+: Error: "#,
-        "dart/error",
+        r#"\.dart:\d+:\d+: Error: (?P<msg>.+)"#,
+        "dartc/$msg",
         &[(
             "Error: lib/a.dart:3:5: Error: Undefined name 'x'.",
-            "dart/error",
+            "dartc/undefined name",
         )],
     ),
 ];

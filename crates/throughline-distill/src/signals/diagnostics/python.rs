@@ -4,6 +4,30 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r#"\bFailed: Timeout >"#,
+        "pytest/timeout",
+        &[(
+            "FAILED tests/test_a.py::test_x - Failed: Timeout >30.0s",
+            "pytest/timeout",
+        )],
+    ),
+    reader(
+        r#"Failed building wheel for|Building wheel for \S+ .*did not run successfully"#,
+        "pip/build-failed",
+        &[(
+            "  ERROR: Failed building wheel for psycopg2",
+            "pip/build-failed",
+        )],
+    ),
+    reader(
+        r"requires a different Python|Python version .* is not supported by the project",
+        "pip/wrong-python",
+        &[(
+            "ERROR: Package 'shop' requires a different Python: 3.9.18 not in '>=3.11'",
+            "pip/wrong-python",
+        )],
+    ),
+    reader(
         r"conflicting dependencies|^ERROR: ResolutionImpossible",
         "pip/no-solution",
         &[(
@@ -179,13 +203,21 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         concat!(
-            r"No matching distribution found for ([\w.-]+)|No solution found when resolving|versi",
-            r"on solving failed|is not compatible with some of the required",
+            r"No solution found when resolving|version solving failed|",
+            r"is not compatible with some of the required",
         ),
         "pip/no-solution",
         &[(
-            "ERROR: No matching distribution found for foo",
+            "  × No solution found when resolving dependencies:",
             "pip/no-solution",
+        )],
+    ),
+    reader(
+        r"No matching distribution found for|Could not find a version that satisfies the req",
+        "pip/no-such-version",
+        &[(
+            "ERROR: No matching distribution found for foo",
+            "pip/no-such-version",
         )],
     ),
 ];

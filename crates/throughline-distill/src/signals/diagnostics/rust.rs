@@ -4,6 +4,14 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r#"but `[\w-]+` does not have (?:these|that) features?"#,
+        "cargo/no-such-feature",
+        &[(
+            "depends on `b`, with features: `x` but `b` does not have these features.",
+            "cargo/no-such-feature",
+        )],
+    ),
+    reader(
         r"^error: no tests to run",
         "cargo-test/no-tests",
         &[("error: no tests to run", "cargo-test/no-tests")],

@@ -4,6 +4,38 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r#"Class ".*" not found"#,
+        "php/class-not-found",
+        &[(
+            "PHP Fatal error:  Uncaught Error: Class \"App\\Cart\" not found in /a.php:3",
+            "php/class-not-found",
+        )],
+    ),
+    reader(
+        r#"Call to undefined (function|method)"#,
+        "php/undefined-$1",
+        &[(
+            "PHP Fatal error:  Uncaught Error: Call to undefined function foo()",
+            "php/undefined-function",
+        )],
+    ),
+    reader(
+        r#"^(?:PHP )?Parse error: "#,
+        "php/parse-error",
+        &[(
+            "PHP Parse error:  syntax error, unexpected token \"}\" in /a.php on line 3",
+            "php/parse-error",
+        )],
+    ),
+    reader(
+        r#"^\s*(NoMethodError|LoadError|FrozenError|LocalJumpError):"#,
+        "ruby/$1",
+        &[(
+            "NoMethodError: undefined method `name' for nil:NilClass",
+            "ruby/NoMethodError",
+        )],
+    ),
+    reader(
         r"^Syntax error .*\.clj",
         "clojure/syntax",
         &[("Syntax error compiling at (a.clj:3:1).", "clojure/syntax")],
@@ -30,10 +62,10 @@ pub(super) const READERS: &[Reader] = &[
         &[("rspec ./spec/a_spec.rb:3 # A works", "rspec/failed")],
     ),
     reader(
-        r"^PHP (?:Fatal|Parse) error|^(?:Fatal|Parse) error: ",
+        r"^(?:PHP )?Fatal error: ",
         "php/fatal-error",
         &[(
-            "PHP Fatal error:  Uncaught Error: Call to undefined function",
+            "PHP Fatal error:  Allowed memory size of 134217728 bytes exhausted",
             "php/fatal-error",
         )],
     ),

@@ -4,6 +4,14 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r#": unbound variable$"#,
+        "shell/unbound-variable",
+        &[(
+            "./run.sh: line 3: API_KEY: unbound variable",
+            "shell/unbound-variable",
+        )],
+    ),
+    reader(
         r"NotFound: No such file or directory.*'(?P<path>[^']+)'$",
         "shell/path-missing $path",
         &[(
@@ -130,14 +138,6 @@ pub(super) const READERS: &[Reader] = &[
         ],
     ),
     reader(
-        r#"‘(?P<path>[\w@.~/+-]+)’: No such file"#,
-        "shell/path-missing $path",
-        &[(
-            "find: ‘docs/foo’: No such file or directory",
-            "shell/path-missing docs/foo",
-        )],
-    ),
-    reader(
         r#"^stat (?P<path>[\w@.~/+-]+): (?:no such file|directory not found)"#,
         "shell/path-missing $path",
         &[(
@@ -149,6 +149,10 @@ pub(super) const READERS: &[Reader] = &[
         r#"['"`]?(?P<path>[\w@.~/+-]+)['"`]?: No such file or directory"#,
         "shell/path-missing $path",
         &[
+            (
+                "find: ‘docs/foo’: No such file or directory",
+                "shell/path-missing docs/foo",
+            ),
             (
                 "sed: can't read src/x.ts: No such file or directory",
                 "shell/path-missing src/x.ts",
@@ -204,7 +208,7 @@ pub(super) const READERS: &[Reader] = &[
     reader(
         concat!(
             r"syntax error near unexpected token|parse error near|unexpected EOF while ",
-            r"looking|unmatched ['\x22]|bad substitution|unbound variable",
+            r"looking|unmatched ['\x22]|bad substitution",
         ),
         "shell/syntax",
         &[(
@@ -295,20 +299,28 @@ pub(super) const READERS: &[Reader] = &[
     ),
     reader(
         concat!(
-            r"unexpected argument '([^']+)'|(?:unknown|unrecognized|invalid) (?:shorthand ",
+            r"unexpected argument '--?([\w-]+)|(?:unknown|unrecognized|invalid) (?:shorthand ",
             r")?(?:flag|option|arguments?)s?:? +[`'\x22-]*([\w-]+)|flag provided but not ",
-            r"defined: (-[\w-]+)|(?:illegal|invalid|unrecognized) option -+ ?'?(\w+)|[Nn]o ",
-            r"such option: (\S+)",
+            r"defined: --?([\w-]+)|(?:illegal|invalid|unrecognized) option -+ ?'?(\w+)|[Nn]o ",
+            r"such option:? +-{0,2}([\w-]+)",
         ),
-        "cli/unknown-option",
+        "cli/unknown-option $1$2$3$4$5",
         &[
             (
                 "error: unexpected argument '--base' found",
-                "cli/unknown-option",
+                "cli/unknown-option base",
             ),
-            ("unknown flag: --short", "cli/unknown-option"),
-            ("flag provided but not defined: -e", "cli/unknown-option"),
+            ("unknown flag: --short", "cli/unknown-option short"),
+            ("flag provided but not defined: -e", "cli/unknown-option e"),
         ],
+    ),
+    reader(
+        r"unexpected argument '",
+        "cli/unexpected-argument",
+        &[(
+            "error: unexpected argument 'src/a.rs' found",
+            "cli/unexpected-argument",
+        )],
     ),
     reader(
         concat!(

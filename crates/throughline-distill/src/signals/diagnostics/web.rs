@@ -4,6 +4,38 @@ use super::{Reader, reader};
 
 pub(super) const READERS: &[Reader] = &[
     reader(
+        r#"^\s+\d+:\d+\s+error\s+Parsing error: "#,
+        "eslint/parsing-error",
+        &[(
+            "  12:3  error  Parsing error: Unexpected token )",
+            "eslint/parsing-error",
+        )],
+    ),
+    reader(
+        r#"^\S+\.\w+: SyntaxError: .*\(\d+:\d+\)$"#,
+        "prettier/SyntaxError",
+        &[(
+            "[error] src/a.ts: SyntaxError: '}' expected. (12:1)",
+            "prettier/SyntaxError",
+        )],
+    ),
+    reader(
+        r#"No projects matched the filters"#,
+        "pnpm/no-project",
+        &[(
+            "No projects matched the filters in \"/w\"",
+            "pnpm/no-project",
+        )],
+    ),
+    reader(
+        r#"(?:NotCapable|PermissionDenied): Requires (\w+) access"#,
+        "deno/permission $1",
+        &[(
+            "error: Uncaught (in promise) NotCapable: Requires read access to \"./x\"",
+            "deno/permission read",
+        )],
+    ),
+    reader(
         r"ESLint couldn't find (?:an eslint\.config|a configuration file)",
         "eslint/no-config",
         &[(
@@ -178,7 +210,7 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"^\s*TimeoutError: ([\w.]+): Timeout",
+        r"^\s*(?:Timeout)?Error: ([\w.]+): (?:Test t|T)imeout (?:of )?\d+ ?ms exceeded",
         "playwright/timeout $1",
         &[(
             "TimeoutError: locator.click: Timeout 5000ms exceeded.",
@@ -299,7 +331,8 @@ pub(super) const READERS: &[Reader] = &[
         ],
     ),
     reader(
-        r"\b(ERR_PNPM_[A-Z_]+)",
+        // ERR_PNPM_RECURSIVE_RUN_FIRST_FAIL only says that a script failed.
+        r"\b(ERR_PNPM_(?:[A-QS-Z]|R[A-DF-Z]|RE[ABD-Z])[A-Z_]*)",
         "pnpm/$1",
         &[(
             " ERR_PNPM_OUTDATED_LOCKFILE  Cannot install with \"frozen-lockfile\"",
@@ -307,7 +340,8 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r"\b(YN\d{4})\b",
+        // YN0000 marks lines without a problem.
+        r"\b(YN(?:000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3}))\b",
         "yarn/$1",
         &[(
             "➤ YN0028: │ The lockfile would have been modified by this install",
@@ -331,16 +365,29 @@ pub(super) const READERS: &[Reader] = &[
         )],
     ),
     reader(
-        r#"failed to resolve import|Could not resolve import"#,
+        concat!(
+            r#"(?i:failed to resolve import|could not resolve import)|Module not found: "#,
+            r#"(?:Error: )?Can't resolve|\[ERROR\] Could not resolve|Could not resolve: ""#,
+        ),
         "bundler/unresolved-import",
-        &[(
-            "[vite]: Rollup failed to resolve import \"foo\" from \"/app/src/a.ts\".",
-            "bundler/unresolved-import",
-        )],
+        &[
+            (
+                "[vite]: Rollup failed to resolve import \"foo\" from \"/app/src/a.ts\".",
+                "bundler/unresolved-import",
+            ),
+            (
+                "Module not found: Can't resolve '@/lib/db'",
+                "bundler/unresolved-import",
+            ),
+            (
+                "✘ [ERROR] Could not resolve \"./x\"",
+                "bundler/unresolved-import",
+            ),
+        ],
     ),
     reader(
         r"^(?:✘|x) \[ERROR\] (?P<msg>.+)|^ERROR in (?P<msg2>.+)|Module not found: Error",
         "bundler/failed",
-        &[("✘ [ERROR] Could not resolve \"./x\"", "bundler/failed")],
+        &[("✘ [ERROR] Expected \";\" but found \"x\"", "bundler/failed")],
     ),
 ];

@@ -76,6 +76,14 @@ impl World {
         self.notes().version
     }
 
+    fn events(&self) -> Vec<store::StoredEvent> {
+        let filter = store::EventFilter {
+            limit: 100,
+            ..store::EventFilter::default()
+        };
+        self.store.events(&filter).unwrap()
+    }
+
     fn notes(&self) -> SummaryInfo {
         self.store
             .summary_info(&self.session)
@@ -142,16 +150,28 @@ fn it_comes_when_it_is_due_and_covers_what_was_said() {
         ));
     }
     assert_eq!(world.renew(), 3, "enough calls");
-    let events = world.store.events(&store::EventFilter {
-        limit: 100,
-        ..store::EventFilter::default()
-    });
-    let events = events.unwrap();
+    let events = world.events();
     let names: Vec<_> = events.iter().map(|event| event.name.as_str()).collect();
     let (due, done) = ("threshold.exceeded", "extraction.finished");
     assert_eq!(names, [due, done, due, done, due, done]);
     assert_eq!(events[3].figures["version"], 2);
     assert_eq!(events[3].figures["new_tokens"], 5_000);
+}
+
+#[test]
+fn a_turn_after_which_too_little_has_happened_is_logged_with_both_figures() {
+    let world = World::new();
+    world.tell("u go ~100\na use #1 ~5");
+    assert_eq!(world.renew(), 0);
+    assert_eq!(world.events(), [], "the turn is not complete");
+    world.tell("u result #1\na done");
+    assert_eq!(world.renew(), 0);
+    let events = world.events();
+    assert_eq!(events[0].name, "extraction.declined.threshold");
+    assert_eq!(events[0].figures["threshold"], 5_000);
+    assert!(events[0].figures["tokens"].as_u64().unwrap() > 50);
+    assert_eq!(world.renew(), 0);
+    assert_eq!(world.events().len(), 1, "nothing new");
 }
 
 #[cfg(unix)]

@@ -92,6 +92,8 @@ fn redact_compacted(
     let own;
     let redactor = match store {
         Some(store) => store.redactor(),
+        // Without a store there is no installation key. The marks are not stored, so a fixed
+        // key does no harm.
         None => {
             own = Redactor::new([0; 32]);
             &own
@@ -155,7 +157,8 @@ fn run_compaction(
     let transcript = log.path.as_ref().map(|path| path.display().to_string());
     let visible = options.serve.scope.visible_messages(&log.messages);
     let task = CompactionTask {
-        // What a log holds of never-captured files is kept no more than it is quoted.
+        // A log may contain text of never-captured files, which must not be kept verbatim either.
+        // A caller's own messages are its business.
         messages: match log.path {
             Some(_) => &visible,
             None => &log.messages,
@@ -181,7 +184,7 @@ fn run_compaction(
     Ok(compact_with_fallback(&task, Some(&summarize)))
 }
 
-/// Returns what the working memory of a stored session knows of its files.
+/// Returns what the working memory of a stored session knows about its files.
 fn remembered_files(
     store: &Store,
     session: &SessionId,

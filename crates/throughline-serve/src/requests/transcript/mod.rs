@@ -93,8 +93,12 @@ fn heading_lines(zone: &TimeZone, session: &Session) -> Vec<(&'static str, Strin
     for (name, value) in optional {
         lines.extend(value.clone().map(|value| (name, value)));
     }
-    let span = [session.started, session.ended].map(|at| format_time(at, zone));
-    lines.push(("time", span.join(" to ")));
+    let [started, ended] = [session.started, session.ended].map(|at| format_time(at, zone));
+    let span = match started == ended {
+        true => started,
+        false => format!("{started} to {ended}"),
+    };
+    lines.push(("time", span));
     let clean = |(name, value): (_, String)| (name, one_line(&value));
     lines.into_iter().map(clean).collect()
 }

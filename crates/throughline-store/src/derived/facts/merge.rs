@@ -52,15 +52,21 @@ pub(super) fn merge_fact(
     let repeated = relations
         .iter()
         .position(|relation| *relation == FactRelation::Repeats);
-    let known = if exists(tx, new.id)? {
-        Some(new.id)
+    let mut own = new.id;
+    // A fact with the same words, which may be superseded, can say the opposite.
+    let same_words = text_of(tx, own)?.map(|old| statement.relation(&ParsedStatement::parse(&old)));
+    if same_words == Some(FactRelation::Contradicts) {
+        own = own.in_other_order(new.text.as_str());
+    }
+    let known = if text_of(tx, own)?.is_some() {
+        Some(own)
     } else {
         repeated.map(|at| existing[at].id)
     };
-    let id = known.unwrap_or(new.id);
+    let id = known.unwrap_or(own);
     match known {
         Some(id) => repeat(tx, id, new)?,
-        None => insert(tx, workspace, new)?,
+        None => insert(tx, workspace, id, new)?,
     }
     link(tx, id, new)?;
     let mut superseded = Vec::new();
@@ -140,21 +146,20 @@ fn may_relate(stems: &HashSet<&str>, words: &str) -> bool {
     both_choose || (shared > 0 && shared as f64 / either as f64 >= SHARED_MIN)
 }
 
-fn exists(tx: &Transaction<'_>, id: FactId) -> Result<bool> {
-    let found: Option<i64> = tx
-        .prepare_cached("SELECT 1 FROM facts WHERE id = ?1")?
+fn text_of(tx: &Transaction<'_>, id: FactId) -> Result<Option<String>> {
+    Ok(tx
+        .prepare_cached("SELECT text FROM facts WHERE id = ?1")?
         .query_row([id.as_bytes()], |row| row.get(0))
-        .optional()?;
-    Ok(found.is_some())
+        .optional()?)
 }
 
-fn insert(tx: &Transaction<'_>, workspace: Option<i64>, new: &CleanFact) -> Result<()> {
+fn insert(tx: &Transaction<'_>, workspace: Option<i64>, id: FactId, new: &CleanFact) -> Result<()> {
     tx.prepare_cached(
         "INSERT INTO facts (id, workspace, kind, text, words, tags, trust, pinned, made, seen)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)",
     )?
     .execute(params![
-        new.id.as_bytes(),
+        id.as_bytes(),
         workspace,
         new.kind.name(),
         new.text.as_str(),

@@ -83,7 +83,11 @@ pub struct ForgetPlan {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlannedRecord {
+    #[serde(skip)]
     pub id: RecordId,
+    /// The id that the program which submitted the record gave it, or else the record's.
+    #[serde(rename = "id")]
+    pub public_id: String,
     #[serde(rename = "type")]
     pub kind: RecordKind,
     pub at: Option<Timestamp>,

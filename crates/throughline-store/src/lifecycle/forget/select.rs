@@ -12,8 +12,8 @@ use super::{ForgetPlan, PlannedFact, PlannedRecord, Selection};
 use crate::error::{Error, Result};
 use crate::hex;
 use crate::index::{self, digest_rows};
-use crate::records;
 use crate::records::sessions::{self, timestamp_from_millis};
+use crate::records::{self, SUBMITTED_ID};
 use crate::texts::blocks;
 use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 
@@ -253,8 +253,8 @@ fn shown(
     cache: &mut HashMap<i64, String>,
 ) -> Result<PlannedRecord> {
     let sql = format!(
-        "SELECT r.id, r.kind, r.at, s.name, r.size, r.copy, {TEXT_COLUMNS} FROM records r
-         JOIN sessions s ON s.id = r.session WHERE r.row = ?1"
+        "SELECT r.id, r.kind, r.at, s.name, r.size, r.copy, {SUBMITTED_ID}, {TEXT_COLUMNS}
+         FROM records r JOIN sessions s ON s.id = r.session WHERE r.row = ?1"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = statement.query([row])?;
@@ -262,7 +262,7 @@ fn shown(
         return Err(rusqlite::Error::QueryReturnedNoRows.into());
     };
     // The records of a session are stored in the same blocks.
-    let block: Option<i64> = stored.get(7)?;
+    let block: Option<i64> = stored.get(8)?;
     let text = match block {
         Some(block) => {
             if !cache.contains_key(&block) {
@@ -272,17 +272,20 @@ fn shown(
                     readable(blocks::read_whole_block(connection, block))?,
                 );
             }
-            let (start, size): (usize, usize) = (stored.get(8)?, stored.get(9)?);
+            let (start, size): (usize, usize) = (stored.get(9)?, stored.get(10)?);
             let whole = cache.get(&block).map_or("", String::as_str);
             whole
                 .get(start..start + size)
                 .unwrap_or_default()
                 .to_owned()
         }
-        None => readable(TextReader::default().read(connection, stored, 6))?,
+        None => readable(TextReader::default().read(connection, stored, 7))?,
     };
+    let id = RecordId::from_bytes(stored.get(0)?);
+    let submitted: Option<String> = stored.get(6)?;
     Ok(PlannedRecord {
-        id: RecordId::from_bytes(stored.get(0)?),
+        id,
+        public_id: submitted.unwrap_or_else(|| id.to_string()),
         kind: records::kind_from_number(stored.get(1)?),
         at: timestamp_from_millis(stored.get(2)?),
         session: SessionId::new(stored.get::<_, String>(3)?),

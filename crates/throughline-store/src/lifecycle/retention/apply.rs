@@ -110,9 +110,9 @@ impl Store {
         out.age = eviction.age;
         let mut usage = before;
         for round in 0..ROUNDS_MAX {
-            let gone = self.apply_eviction(&eviction, quiet, now)?;
-            out.count(&eviction, &gone);
-            if gone.is_empty() {
+            let evicted = self.apply_eviction(&eviction, quiet, now)?;
+            out.count(&eviction, &evicted);
+            if evicted.is_empty() {
                 break;
             }
             if round > 0 || self.disk_usage(now)?.raw_bytes > policy.raw_soft_cap_bytes {
@@ -151,7 +151,7 @@ impl Store {
         quiet: SignedDuration,
         now: Timestamp,
     ) -> Result<HashSet<SessionId>> {
-        let mut gone = HashSet::new();
+        let mut evicted = HashSet::new();
         for evict in &eviction.sessions {
             let (own, before) = (evict.clone(), now - quiet);
             let ticket =
@@ -160,10 +160,10 @@ impl Store {
                         evict::evict(tx, writer, &own, before, now)
                     });
             if ticket.wait()? == EvictOutcome::Evicted {
-                gone.insert(evict.session.clone());
+                evicted.insert(evict.session.clone());
             }
         }
-        Ok(gone)
+        Ok(evicted)
     }
 
     fn claim_delete_after(&self, now: Timestamp) -> Result<bool> {
@@ -221,12 +221,12 @@ impl RetentionReport {
         self.evicted.values().sum()
     }
 
-    fn count(&mut self, eviction: &EvictionPlan, gone: &HashSet<SessionId>) {
-        let gone = eviction
+    fn count(&mut self, eviction: &EvictionPlan, evicted: &HashSet<SessionId>) {
+        let evicted = eviction
             .sessions
             .iter()
-            .filter(|evict| gone.contains(&evict.session));
-        for evict in gone {
+            .filter(|evict| evicted.contains(&evict.session));
+        for evict in evicted {
             *self.evicted.entry(evict.pass).or_default() += 1;
             if evict.data_loss {
                 self.data_loss.push(evict.session.clone());

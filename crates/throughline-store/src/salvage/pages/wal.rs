@@ -1,7 +1,7 @@
 //! Reads the write-ahead log to find which pages its commits replaced.
 //!
 //! SQLite accepts a log up to its first corrupt frame. Each frame's checksum continues from the one
-//! stored in the frame before, so the frames behind a corrupt one can still be verified. The
+//! stored in the frame before, so the frames after a corrupt one can still be verified. The
 //! transactions in them were acknowledged, so they are worth recovering.
 
 use std::collections::HashMap;

@@ -16,8 +16,8 @@ use crate::texts::reader::{TEXT_COLUMNS, TextReader};
 use crate::texts::{blocks, bodies, logs};
 use crate::{index, records};
 
-/// Tables whose loss costs no more than the records that the counts of sessions and the logs'
-/// archive tell of.
+/// Tables whose lost rows are noticed elsewhere: the counts of sessions and the archived logs show
+/// which records are missing.
 const COUNTED: &[&str] = &["records", "blocks", "bodies", "raw"];
 /// Tables that block records. When one of their rows is lost, the records it blocked could come
 /// back.

@@ -76,8 +76,7 @@ pub fn repair(folder: &Path) -> Result<RepairReport> {
     let workshop = folder.join(WORKSHOP);
     files::remove_dir_if_exists(&workshop)?;
     files::create_private_dir(&workshop)?;
-    let made = make(&store, &workshop);
-    let mut repaired = match made {
+    let mut repaired = match make(&store, &workshop) {
         Ok(repaired) => repaired,
         Err(error) => {
             files::remove_dir_if_exists(&workshop)?;

@@ -1,7 +1,7 @@
 //! Copies the readable rows of a damaged store into a new one.
 //!
 //! Rows are found by the trees that the damaged schema names. Where a tree has lost a page, the
-//! pages behind it are no longer reached from above: those are looked at one by one, and belong to
+//! pages after it are no longer reached from above: those are looked at one by one, and belong to
 //! the broken tree whose rows they can be.
 
 use std::collections::{BTreeMap, HashMap, HashSet};

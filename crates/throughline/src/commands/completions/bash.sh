@@ -4,7 +4,7 @@ _throughline_dynamic() {
     local current="${COMP_WORDS[COMP_CWORD]}" kind="" command="" i
     case "${COMP_WORDS[COMP_CWORD-1]}" in
         --workspace) kind=workspaces ;;
-        --agent | --to) kind=agents ;;
+        --agent | --to | --in | --flavor) kind=agents ;;
         --tag | --session-tag) kind=tags ;;
         --session | --raw) kind=sessions ;;
     esac
@@ -18,7 +18,10 @@ _throughline_dynamic() {
             esac
         done
         case "$command" in
+            # The first word behind `tag` is a session, the others are tags.
+            tag) ((COMP_CWORD > i + 1)) && kind=tags || kind=sessions ;;
             {commands}) kind=sessions ;;
+            install | uninstall) kind=agents ;;
         esac
     fi
     if [[ -n $kind ]]; then

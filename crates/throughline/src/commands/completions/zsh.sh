@@ -5,7 +5,7 @@ _throughline_dynamic() {
     local -a found
     case "${words[CURRENT-1]}" in
         --workspace) kind=workspaces ;;
-        --agent | --to) kind=agents ;;
+        --agent | --to | --in | --flavor) kind=agents ;;
         --tag | --session-tag) kind=tags ;;
         --session | --raw) kind=sessions ;;
     esac
@@ -19,7 +19,10 @@ _throughline_dynamic() {
             esac
         done
         case "$command" in
+            # The first word behind `tag` is a session, the others are tags.
+            tag) (( CURRENT > i + 1 )) && kind=tags || kind=sessions ;;
             {commands}) kind=sessions ;;
+            install | uninstall) kind=agents ;;
         esac
     fi
     if [[ -n $kind ]]; then
@@ -30,4 +33,8 @@ _throughline_dynamic() {
         _throughline "$@"
     fi
 }
+# In a folder of $fpath the script runs at the first Tab, and must complete that one too.
 compdef _throughline_dynamic throughline
+if [ "$funcstack[1]" = "_throughline" ]; then
+    _throughline_dynamic "$@"
+fi

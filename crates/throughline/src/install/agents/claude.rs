@@ -6,8 +6,8 @@ use capture::AgentEnv;
 use memory::Flavor;
 
 use super::{
-    EVENTS, Integration, agent_home, allowed_tools, hook_groups, is_plugin_enabled,
-    read_json_or_null, server_json,
+    EVENTS, Integration, allowed_tools, hook_groups, is_plugin_enabled, read_json_or_null,
+    server_json,
 };
 use crate::install::document::{DesiredContent, DesiredEntry};
 use crate::install::instructions::{CommandForm, skill_and_commands};
@@ -34,23 +34,22 @@ const MANAGED_SETTINGS: &[&str] = &[
     "C:\\Program Files\\ClaudeCode\\managed-settings.json",
 ];
 
-fn folder(places: &AgentEnv) -> PathBuf {
-    agent_home(places, "CLAUDE_CONFIG_DIR", ".claude")
+fn folder(env: &AgentEnv) -> PathBuf {
+    env.folder_or_home("CLAUDE_CONFIG_DIR", ".claude")
 }
 
-pub(crate) fn settings_path(places: &AgentEnv) -> PathBuf {
-    folder(places).join("settings.json")
+pub(crate) fn settings_path(env: &AgentEnv) -> PathBuf {
+    folder(env).join("settings.json")
 }
 
 /// Returns the file of MCP servers, which is beside the folder unless the folder was moved.
-fn servers_path(places: &AgentEnv) -> PathBuf {
-    places
-        .folder_variable("CLAUDE_CONFIG_DIR")
-        .unwrap_or_else(|| places.home.clone())
+fn servers_path(env: &AgentEnv) -> PathBuf {
+    env.folder_variable("CLAUDE_CONFIG_DIR")
+        .unwrap_or_else(|| env.home.clone())
         .join(".claude.json")
 }
 
-fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+fn targets(env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let target =
         |path, wants| InstallTarget::new(Flavor::Claude, path, DesiredContent::Json(wants));
     // The command does not name the agent, because Grok CLI also runs these hooks. The payload
@@ -63,13 +62,13 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
         server: server_json(program, ",\"alwaysLoad\":true"),
     };
     let mut targets = vec![
-        target(settings_path(places), settings),
-        target(servers_path(places), vec![server]),
+        target(settings_path(env), settings),
+        target(servers_path(env), vec![server]),
     ];
     targets.extend(skill_and_commands(
         Flavor::Claude,
-        &folder(places).join("skills"),
-        &folder(places).join("commands"),
+        &folder(env).join("skills"),
+        &folder(env).join("commands"),
         CommandForm::Markdown {
             arguments: "$ARGUMENTS",
         },
@@ -77,14 +76,14 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     targets
 }
 
-fn has_plugin(places: &AgentEnv) -> bool {
-    is_plugin_enabled(&settings_path(places))
+fn has_plugin(env: &AgentEnv) -> bool {
+    is_plugin_enabled(&settings_path(env))
 }
 
-fn obstacles(places: &AgentEnv) -> Vec<String> {
+fn obstacles(env: &AgentEnv) -> Vec<String> {
     let managed = MANAGED_SETTINGS.iter().map(PathBuf::from);
     managed
-        .chain([settings_path(places)])
+        .chain([settings_path(env)])
         .flat_map(|path| blocking_settings(&path))
         .collect()
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use capture::AgentEnv;
 use memory::Flavor;
 
-use super::{Integration, agent_home, hooks_and_toml, read_toml_or_empty};
+use super::{Integration, hooks_and_toml, read_toml_or_empty};
 use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
@@ -27,12 +27,12 @@ pub(crate) const INTEGRATION: Integration = Integration {
 /// Codex CLI waits no longer than this for a hook at the end of a session.
 const TIMEOUT_SECONDS: u32 = 3;
 
-fn folder(places: &AgentEnv) -> PathBuf {
-    agent_home(places, "CODEX_HOME", ".codex")
+fn folder(env: &AgentEnv) -> PathBuf {
+    env.folder_or_home("CODEX_HOME", ".codex")
 }
 
-fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
-    let folder = folder(places);
+fn targets(env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    let folder = folder(env);
     // Codex CLI trusts the exact text of a command, so a changed command must be trusted again.
     let mut targets = hooks_and_toml(
         Flavor::Codex,
@@ -51,8 +51,8 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     targets
 }
 
-fn has_plugin(places: &AgentEnv) -> bool {
-    let config = read_toml_or_empty(&folder(places).join("config.toml"));
+fn has_plugin(env: &AgentEnv) -> bool {
+    let config = read_toml_or_empty(&folder(env).join("config.toml"));
     let plugins = config.get("plugins").and_then(toml::Value::as_table);
     plugins.into_iter().flatten().any(|(name, plugin)| {
         let enabled = plugin.get("enabled").and_then(toml::Value::as_bool);
@@ -60,8 +60,8 @@ fn has_plugin(places: &AgentEnv) -> bool {
     })
 }
 
-fn obstacles(places: &AgentEnv) -> Vec<String> {
-    let path = folder(places).join("config.toml");
+fn obstacles(env: &AgentEnv) -> Vec<String> {
+    let path = folder(env).join("config.toml");
     let config = read_toml_or_empty(&path);
     let is_off = |key: &&str| {
         let feature = config

@@ -6,7 +6,7 @@ use capture::AgentEnv;
 use memory::Flavor;
 use serde_json::Value;
 
-use super::{Integration, agent_home, is_plugin_enabled, versioned_hooks_and_servers};
+use super::{Integration, is_plugin_enabled, versioned_hooks_and_servers};
 use crate::install::document::DesiredEntry;
 use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::plan::InstallTarget;
@@ -28,12 +28,12 @@ const EVENTS: &[&str] = &[
 ];
 const TIMEOUT_SECONDS: u32 = 5;
 
-fn folder(places: &AgentEnv) -> PathBuf {
-    agent_home(places, "COPILOT_HOME", ".copilot")
+fn folder(env: &AgentEnv) -> PathBuf {
+    env.folder_or_home("COPILOT_HOME", ".copilot")
 }
 
-fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
-    let folder = folder(places);
+fn targets(env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    let folder = folder(env);
     let mut targets = versioned_hooks_and_servers(
         Flavor::Copilot,
         [
@@ -55,8 +55,8 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     targets
 }
 
-fn has_plugin(places: &AgentEnv) -> bool {
-    is_plugin_enabled(&folder(places).join("settings.json"))
+fn has_plugin(env: &AgentEnv) -> bool {
+    is_plugin_enabled(&folder(env).join("settings.json"))
 }
 
 /// Returns the hook of an event. Payloads do not contain the event, so the command names it.

@@ -23,18 +23,18 @@ const EVENTS: &[&str] = &[
     "sessionStart", "beforeSubmitPrompt", "postToolUse", "preCompact", "stop", "sessionEnd",
 ];
 
-fn folder(places: &AgentEnv) -> PathBuf {
-    places.home.join(".cursor")
+fn folder(env: &AgentEnv) -> PathBuf {
+    env.home.join(".cursor")
 }
 
-fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+fn targets(env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let command = program.hook_command("--agent cursor");
     let hook = |event: &&'static str| DesiredEntry::Hook {
         event,
         command: command.clone(),
         group: format!("{{\"command\":{}}}", Value::from(command.as_str())),
     };
-    let folder = folder(places);
+    let folder = folder(env);
     versioned_hooks_and_servers(
         Flavor::Cursor,
         [folder.join("hooks.json"), folder.join("mcp.json")],

@@ -29,12 +29,12 @@ const EVENTS: &[&str] = &[
 ];
 const TIMEOUT_MS: u32 = 5000;
 
-fn folder(places: &AgentEnv) -> PathBuf {
-    let home = places.folder_variable("GEMINI_CLI_HOME");
-    home.unwrap_or_else(|| places.home.clone()).join(".gemini")
+fn folder(env: &AgentEnv) -> PathBuf {
+    let home = env.folder_variable("GEMINI_CLI_HOME");
+    home.unwrap_or_else(|| env.home.clone()).join(".gemini")
 }
 
-fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+fn targets(env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let command = program.hook_command("--agent gemini");
     let quoted = serde_json::Value::from(command.as_str());
     let group = format!(
@@ -50,7 +50,7 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
         list: "mcpServers",
         server: server_json(program, ""),
     };
-    let folder = folder(places);
+    let folder = folder(env);
     let settings = EVENTS.iter().map(hook).chain([server]).collect();
     let target = |path, desired| InstallTarget::new(Flavor::Gemini, path, desired);
     let mut targets = vec![
@@ -85,13 +85,13 @@ fn policy() -> String {
     format!("{TOML_MARKER} allows the tools that only read memory\n{rules}")
 }
 
-fn has_plugin(places: &AgentEnv) -> bool {
-    let extension = folder(places).join("extensions/throughline/gemini-extension.json");
+fn has_plugin(env: &AgentEnv) -> bool {
+    let extension = folder(env).join("extensions/throughline/gemini-extension.json");
     extension.is_file()
 }
 
-fn obstacles(places: &AgentEnv) -> Vec<String> {
-    let path = folder(places).join("settings.json");
+fn obstacles(env: &AgentEnv) -> Vec<String> {
+    let path = folder(env).join("settings.json");
     let settings = read_json_or_null(&path);
     let path = path.display();
     let mut found = Vec::new();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use capture::AgentEnv;
 use memory::Flavor;
 
-use super::{Integration, agent_home, hooks_and_toml};
+use super::{Integration, hooks_and_toml};
 use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::plan::InstallTarget;
 use crate::install::program::Program;
@@ -20,19 +20,19 @@ pub(crate) const INTEGRATION: Integration = Integration {
 
 const TIMEOUT_SECONDS: u32 = 5;
 
-fn folder(places: &AgentEnv) -> PathBuf {
-    agent_home(places, "GROK_HOME", ".grok")
+fn folder(env: &AgentEnv) -> PathBuf {
+    env.folder_or_home("GROK_HOME", ".grok")
 }
 
-pub(crate) fn hooks_path(places: &AgentEnv) -> PathBuf {
-    folder(places).join("hooks/throughline.json")
+pub(crate) fn hooks_path(env: &AgentEnv) -> PathBuf {
+    folder(env).join("hooks/throughline.json")
 }
 
-fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
-    let folder = folder(places);
+fn targets(env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    let folder = folder(env);
     let mut targets = hooks_and_toml(
         Flavor::Grok,
-        [hooks_path(places), folder.join("config.toml")],
+        [hooks_path(env), folder.join("config.toml")],
         program,
         TIMEOUT_SECONDS,
     );

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use capture::AgentEnv;
 use memory::Flavor;
 
-use super::{Integration, agent_home, server_json};
+use super::{Integration, server_json};
 use crate::install::document::{DesiredContent, DesiredEntry};
 use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::our_entries::{READ_ONLY_TOOLS, qualified_tool_name};
@@ -27,12 +27,12 @@ const EVENTS: &[&str] = &[
 ];
 const TIMEOUT_SECONDS: u32 = 5;
 
-fn folder(places: &AgentEnv) -> PathBuf {
-    agent_home(places, "KIMI_CODE_HOME", ".kimi-code")
+fn folder(env: &AgentEnv) -> PathBuf {
+    env.folder_or_home("KIMI_CODE_HOME", ".kimi-code")
 }
 
-fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
-    let folder = folder(places);
+fn targets(env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    let folder = folder(env);
     let command = toml_edit::Value::from(program.hook_command("--agent kimi"));
     let hooks = EVENTS.iter().map(|event| TomlListEntry {
         list: "hooks",

@@ -78,31 +78,31 @@ impl Integration {
     }
 
     /// Returns whether the agent is on this machine: its folder exists or its program is on PATH.
-    pub(crate) fn is_detected(&self, places: &AgentEnv, path: &[PathBuf]) -> bool {
-        (self.folder)(places).is_dir() || find_on_path(self.program, path).is_some()
+    pub(crate) fn is_detected(&self, env: &AgentEnv, path: &[PathBuf]) -> bool {
+        (self.folder)(env).is_dir() || find_on_path(self.program, path).is_some()
     }
 
-    pub(crate) fn targets(&self, places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
-        (self.targets)(places, program)
+    pub(crate) fn targets(&self, env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+        (self.targets)(env, program)
     }
 
-    pub(crate) fn has_plugin(&self, places: &AgentEnv) -> bool {
-        (self.has_plugin)(places)
+    pub(crate) fn has_plugin(&self, env: &AgentEnv) -> bool {
+        (self.has_plugin)(env)
     }
 
-    pub(crate) fn obstacles(&self, places: &AgentEnv) -> Vec<String> {
-        (self.obstacles)(places)
+    pub(crate) fn obstacles(&self, env: &AgentEnv) -> Vec<String> {
+        (self.obstacles)(env)
     }
 }
 
 /// The settings of Claude Code, whose hooks Grok CLI also runs.
-pub(crate) fn claude_settings_path(places: &AgentEnv) -> PathBuf {
-    claude::settings_path(places)
+pub(crate) fn claude_settings_path(env: &AgentEnv) -> PathBuf {
+    claude::settings_path(env)
 }
 
 /// The file of Grok CLI's own hooks.
-pub(crate) fn grok_hooks_path(places: &AgentEnv) -> PathBuf {
-    grok::hooks_path(places)
+pub(crate) fn grok_hooks_path(env: &AgentEnv) -> PathBuf {
+    grok::hooks_path(env)
 }
 
 /// The events of Claude Code that other agents adopted, with the same JSON.
@@ -110,13 +110,6 @@ const EVENTS: &[&str] = &[
     "SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "PostCompact",
     "SubagentStart", "SubagentStop", "Stop", "SessionEnd",
 ];
-
-/// The folder that a variable names, else the usual one in the user's home.
-fn agent_home(places: &AgentEnv, variable: &str, usual: &str) -> PathBuf {
-    places
-        .folder_variable(variable)
-        .unwrap_or_else(|| places.home.join(usual))
-}
 
 /// A file of hooks in Claude Code's form, and the server in a TOML configuration.
 fn hooks_and_toml(

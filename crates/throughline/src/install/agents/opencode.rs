@@ -24,14 +24,13 @@ pub(crate) const INTEGRATION: Integration = Integration {
 pub(crate) const PLUGIN_SCRIPT: &str =
     include_str!("../../../../../plugin/opencode/throughline.js");
 
-fn folder(places: &AgentEnv) -> PathBuf {
-    places
-        .folder_variable("XDG_CONFIG_HOME")
-        .unwrap_or_else(|| places.home.join(".config"))
+fn folder(env: &AgentEnv) -> PathBuf {
+    env.folder_variable("XDG_CONFIG_HOME")
+        .unwrap_or_else(|| env.home.join(".config"))
         .join("opencode")
 }
 
-fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+fn targets(env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let program = Value::from(program.command.as_str());
     let server = DesiredEntry::Server {
         list: "mcp",
@@ -40,13 +39,13 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     let target = |path, wants| InstallTarget::new(Flavor::Opencode, path, wants);
     // If the program is not on PATH, its path replaces the name in the script.
     let script = PLUGIN_SCRIPT.replace("\"throughline\"; // PROGRAM", &format!("{program};"));
-    let folder = folder(places);
+    let folder = folder(env);
     let mut targets = vec![
         target(
             folder.join("plugin/throughline.js"),
             DesiredContent::WholeFile(script),
         ),
-        target(config_path(places), DesiredContent::Json(vec![server])),
+        target(config_path(env), DesiredContent::Json(vec![server])),
     ];
     targets.extend(skill_and_commands(
         Flavor::Opencode,
@@ -60,11 +59,11 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
 }
 
 /// Returns the configuration file. opencode reads both names, so an existing file is used.
-fn config_path(places: &AgentEnv) -> PathBuf {
-    let with_comments = folder(places).join("opencode.jsonc");
+fn config_path(env: &AgentEnv) -> PathBuf {
+    let with_comments = folder(env).join("opencode.jsonc");
     if with_comments.exists() {
         with_comments
     } else {
-        folder(places).join("opencode.json")
+        folder(env).join("opencode.json")
     }
 }

@@ -6,7 +6,7 @@ use capture::AgentEnv;
 use memory::Flavor;
 use serde_json::Value;
 
-use super::{Integration, agent_home};
+use super::Integration;
 use crate::install::document::DesiredContent;
 use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::plan::InstallTarget;
@@ -23,12 +23,12 @@ pub(crate) const INTEGRATION: Integration = Integration {
 /// The extension, which passes events to `throughline hook`.
 pub(crate) const EXTENSION_SCRIPT: &str = include_str!("../../../../../plugin/pi/throughline.ts");
 
-fn folder(places: &AgentEnv) -> PathBuf {
-    agent_home(places, "PI_CODING_AGENT_DIR", ".pi/agent")
+fn folder(env: &AgentEnv) -> PathBuf {
+    env.folder_or_home("PI_CODING_AGENT_DIR", ".pi/agent")
 }
 
-fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
-    let folder = folder(places);
+fn targets(env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    let folder = folder(env);
     let program = Value::from(program.command.as_str());
     // If the program is not on PATH, its path replaces the name in the script.
     let script = EXTENSION_SCRIPT.replace("\"throughline\"; // PROGRAM", &format!("{program};"));

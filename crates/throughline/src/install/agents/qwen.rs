@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use capture::AgentEnv;
 use memory::Flavor;
 
-use super::{Integration, agent_home, allowed_tools, hook_groups, read_json_or_null, server_json};
+use super::{Integration, allowed_tools, hook_groups, read_json_or_null, server_json};
 use crate::install::document::{DesiredContent, DesiredEntry};
 use crate::install::instructions::{CommandForm, skill_and_commands};
 use crate::install::plan::InstallTarget;
@@ -26,12 +26,12 @@ const EVENTS: &[&str] = &[
 ];
 const TIMEOUT_MS: u32 = 5000;
 
-fn folder(places: &AgentEnv) -> PathBuf {
-    agent_home(places, "QWEN_HOME", ".qwen")
+fn folder(env: &AgentEnv) -> PathBuf {
+    env.folder_or_home("QWEN_HOME", ".qwen")
 }
 
-fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
-    let folder = folder(places);
+fn targets(env: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
+    let folder = folder(env);
     let command = program.hook_command("--agent qwen");
     let mut settings = hook_groups(EVENTS, &command, TIMEOUT_MS);
     settings.extend(allowed_tools());
@@ -55,8 +55,8 @@ fn targets(places: &AgentEnv, program: &Program) -> Vec<InstallTarget> {
     targets
 }
 
-fn obstacles(places: &AgentEnv) -> Vec<String> {
-    let path = folder(places).join("settings.json");
+fn obstacles(env: &AgentEnv) -> Vec<String> {
+    let path = folder(env).join("settings.json");
     let settings = read_json_or_null(&path);
     let is_disabled = settings["disableAllHooks"].as_bool() == Some(true);
     let obstacle =

@@ -120,7 +120,7 @@ fn quoted(key: &str) -> String {
     serde_json::Value::from(key).to_string()
 }
 
-/// Inserts a member or an element behind the last one. The outer `levels` of the value are written
+/// Inserts a member or an element after the last one. The outer `levels` of the value are written
 /// on several lines, so that others can add to them; inner values are on one line if they fit.
 fn insert(text: &str, node: &ConfigNode, key: Option<&str>, value: &str, levels: usize) -> String {
     let style = InsertStyle::of(text, node);
@@ -141,7 +141,7 @@ fn insert(text: &str, node: &ConfigNode, key: Option<&str>, value: &str, levels:
         Some(comma) => ("", comma + 1),
         None => (",", end),
     };
-    // A comment behind the last element stays with that element.
+    // A comment after the last element stays with that element.
     let at = behind + trailing_comment_end(&text[behind..node.span.end]);
     let trailing = if last.comma.is_some() { "," } else { "" };
     [

@@ -30,7 +30,7 @@ pub(crate) struct JsonSlot {
     pub(crate) start: usize,
     pub(crate) key: Option<String>,
     pub(crate) value: ConfigNode,
-    /// The position of the comma behind it.
+    /// The position of the comma after it.
     pub(crate) comma: Option<usize>,
 }
 

@@ -21,6 +21,11 @@ const GROUP_COLUMNS_MAX: usize = 28;
 /// A narrower list has no column for the workspace, or for the count.
 const PLACE_FROM: usize = 50;
 const COUNT_FROM: usize = 36;
+/// Where titles would be narrower than this, the workspace is shortened to the third width, and
+/// then the count is left out. A list without workspaces has less room.
+const TITLE_COLUMNS_MIN: usize = 20;
+const TITLE_COLUMNS_MIN_NARROW: usize = 16;
+const PLACE_COLUMNS_NARROW: usize = 10;
 /// The lines that further hits of the session have in a preview.
 const FURTHER_LINES: usize = 3;
 /// The lines of a preview that are searched for a match.
@@ -112,7 +117,7 @@ fn empty_text(state: &UiState) -> String {
         Screen::Given => {
             "No agent was given anything yet. `throughline install` connects them.".to_owned()
         }
-        Screen::Usage => "No usage.".to_owned(),
+        Screen::Usage => "No token usage is recorded.".to_owned(),
         Screen::Keep => String::new(),
         Screen::Patterns => "Nothing recurs in enough sessions yet.".to_owned(),
     }
@@ -140,7 +145,7 @@ impl ColumnWidths {
         };
         let label = widest(|row| &row.label, LABEL_COLUMNS_MAX);
         let age = widest(|row| &row.age, AGE_COLUMNS_MAX);
-        let place = if width < PLACE_FROM {
+        let mut place = if width < PLACE_FROM {
             0
         } else {
             let max = if is_usage {
@@ -150,16 +155,31 @@ impl ColumnWidths {
             };
             widest(|row| &row.place, max)
         };
-        let count = if width < COUNT_FROM {
+        let mut count = if width < COUNT_FROM {
             0
         } else {
             widest(|row| &row.count, COUNT_COLUMNS_MAX)
         };
+        // A space stands at both ends of a row.
+        let room = width.saturating_sub(1 + label + age + 1);
+        let title_min = match width < PLACE_FROM {
+            true => TITLE_COLUMNS_MIN_NARROW,
+            false => TITLE_COLUMNS_MIN,
+        };
+        let is_narrow = |place: usize, count: usize| {
+            !is_usage && room.saturating_sub(place + count) < title_min
+        };
+        if is_narrow(place, count) {
+            place = place.min(PLACE_COLUMNS_NARROW + 1);
+        }
+        if is_narrow(place, count) {
+            count = 0;
+        }
         Self {
             label,
             age,
             place,
-            title: width.saturating_sub(1 + label + age + place + count + 1),
+            title: room.saturating_sub(place + count),
             count,
             has_figures: is_usage,
         }

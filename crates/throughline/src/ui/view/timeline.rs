@@ -11,6 +11,7 @@ use store::StoredRecord;
 
 use super::{Theme, areas, draw_input};
 use crate::commands::sessions::marked_title;
+use crate::output::table::count;
 use crate::ui::open_session::OpenSession;
 use crate::ui::rows::speaker;
 use crate::ui::state::{Screen, UiState};
@@ -40,7 +41,11 @@ pub(super) fn draw(
         ""
     };
     let mode = open.mode.name();
-    let position = format!("{} of {total} · {mode}{following} ", open.selected + 1);
+    let found = match_position(open);
+    let position = format!(
+        "{found}{} of {total} · {mode}{following} ",
+        open.selected + 1
+    );
     let width = usize::from(head.width).saturating_sub(position.chars().count() + 2);
     let line = Line::from(vec![
         Span::styled(format!(" {} ", fit(&title, width)), theme.bold()),
@@ -59,6 +64,18 @@ pub(super) fn draw(
             ..area
         };
         draw_input(&open.find, frame, input, state.overlay.is_none());
+    }
+}
+
+/// Returns which of the matches of the text that is searched for is selected.
+fn match_position(open: &OpenSession) -> String {
+    let total = open.found.len();
+    let selected = open.found.iter().position(|at| *at == open.selected);
+    match selected {
+        _ if open.find.text.trim().is_empty() => String::new(),
+        _ if total == 0 => "no match · ".to_owned(),
+        Some(at) => format!("match {} of {total} · ", at + 1),
+        None => format!("{} · ", count(total, "matching record")),
     }
 }
 

@@ -111,7 +111,7 @@ fn a_home_that_vanishes_is_made_again() {
     assert_eq!(ran.code, Some(2));
     assert!(
         ran.stderr
-            .contains("hint: run `throughline ingest` to create it"),
+            .contains("hint: run `throughline up` to set it up"),
         "{}",
         ran.stderr
     );

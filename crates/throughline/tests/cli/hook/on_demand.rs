@@ -52,6 +52,52 @@ impl Drop for Machine {
 }
 
 #[test]
+fn hooks_of_a_new_installation_start_the_daemon() {
+    let machine = Machine {
+        env: TestEnv::new(),
+    };
+    machine.start("s1", &[]);
+    assert_eq!(machine.daemon(), None, "nobody has installed anything");
+    let ran = machine.env.run(&["install", "claude", "--yes"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    machine.start("s2", &[]);
+    wait_for("the daemon", || machine.daemon().is_some());
+}
+
+#[test]
+fn what_the_daemon_does_after_a_session_is_in_the_event_log() {
+    let machine = Machine::new("");
+    machine.start("s0", &[]);
+    wait_for("the daemon", || machine.daemon().is_some());
+    let log = machine.env.home().join(".claude/projects/-w/s1.jsonl");
+    fs::create_dir_all(log.parent().unwrap()).unwrap();
+    let prompt = json!({
+        "type": "user", "uuid": "u1", "sessionId": "s1", "cwd": "/w", "version": "2.1.0",
+        "timestamp": "2026-11-16T08:59:00Z",
+        "message": {"role": "user", "content": "We decided to use port 8123 for the metrics."},
+    });
+    fs::write(&log, format!("{prompt}\n")).unwrap();
+    let end = claude(json!({
+        "session_id": "s1", "transcript_path": log, "cwd": "/w", "hook_event_name": "SessionEnd",
+        "reason": "exit",
+    }));
+    call_with(&machine.env, &end, &[PATIENT, ON]);
+    let has_event = |name: &str, is_it: &dyn Fn(&Value) -> bool| {
+        let listed = machine.env.run(&["events", "--name", name, "--json"]);
+        let listed: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap_or_default();
+        listed.iter().any(is_it)
+    };
+    wait_for("the facts of the session", || {
+        has_event("facts.extracted", &|event| {
+            event["session_id"] == "claude:s1" && event["figures"]["facts"] == 1
+        })
+    });
+    machine.env.run(&["serve", "--stop"]);
+    let reads_prompt = |event: &Value| event["figures"]["records"] == 1;
+    assert!(has_event("sweep.finished", &reads_prompt));
+}
+
+#[test]
 fn many_hooks_start_one_daemon_which_stops_when_told() {
     let machine = Machine::new("");
     let sessions: Vec<_> = (0..8).map(|number| format!("s{number}")).collect();

@@ -75,7 +75,7 @@ fn a_queued_prompt_is_one_prompt() {
         &[&*go, &enqueue, &dequeue, &user("also the docs")].join("\n"),
         once,
     );
-    // It was delivered inside the turn, and nothing else tells of it.
+    // It was delivered inside the turn, and nothing else mentions it.
     check(&[&*go, &enqueue, &remove].join("\n"), once);
     // It was delivered inside the turn as an attachment.
     check(

@@ -1,8 +1,8 @@
-//! Statements in German, French and Spanish, by their words.
+//! Statements in European languages other than English, by their words.
 
 use memory::FactKind;
 
-use super::rules::{FRENCH, GERMAN, SPANISH};
+use super::rules::{DUTCH, FRENCH, GERMAN, ITALIAN, PORTUGUESE, RUSSIAN, SPANISH};
 use super::{Leads, strip_leads};
 
 /// The words by which statements of one language are recognised, in lower case.
@@ -29,9 +29,11 @@ pub(super) struct LanguageRules {
 
 /// Returns the statement of a sentence, without the words that introduce it.
 pub(super) fn statement(sentence: &str) -> Option<(FactKind, &str)> {
-    [&GERMAN, &FRENCH, &SPANISH]
-        .into_iter()
-        .find_map(|rules| rules.statement(sentence))
+    let languages = [
+        &GERMAN, &FRENCH, &SPANISH, &PORTUGUESE, &ITALIAN, &DUTCH, &RUSSIAN,
+    ];
+    let mut languages = languages.into_iter();
+    languages.find_map(|rules| rules.statement(sentence))
 }
 
 impl LanguageRules {

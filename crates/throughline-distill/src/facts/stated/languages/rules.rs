@@ -33,6 +33,8 @@ pub(super) const GERMAN: LanguageRules = LanguageRules {
     pairs: &[
         (" wir haben uns ", " entschieden ", Decision), (" wir sind ", " umgestiegen ", Decision),
         (" wir sind ", " gewechselt ", Decision), (" bleibt ", " wir haben entschieden ", Decision),
+        (" unser ", " läuft auf ", Note), (" unsere ", " läuft auf ", Note),
+        (" unsere ", " laufen auf ", Note), (" keine ", " im code ", Preference),
     ],
     always: &["immer", "nie", "niemals", "stets", "grundsätzlich"],
     imperatives: &[
@@ -92,7 +94,10 @@ pub(super) const FRENCH: LanguageRules = LanguageRules {
         "toujours",
         "que", "aussi",
     ],
-    pairs: &[],
+    pairs: &[
+        (" on utilise ", " dans ce projet ", Note), (" nous utilisons ", " dans ce projet ", Note),
+        (" on utilise ", " dans ce dépôt ", Note),
+    ],
     always: &["toujours", "jamais", "systématiquement"],
     imperatives: &[
         "ajoute", "ajoutez", "commente", "crée", "demande", "demande-moi", "demandez", "documente",
@@ -171,6 +176,171 @@ pub(super) const SPANISH: LanguageRules = LanguageRules {
     ],
 };
 
+#[rustfmt::skip]
+pub(super) const PORTUGUESE: LanguageRules = LanguageRules {
+    leads: &[
+        ("não, ", Some(Correction)), ("lembre que ", Some(Note)), ("lembre-se que ", Some(Note)),
+        ("lembre-se de que ", Some(Note)), ("por favor, ", None), ("por favor ", None),
+        ("e ", None), ("também ", None), ("importante: ", None), ("ok, ", None),
+    ],
+    openings: &[
+        (" a partir de agora ", Preference), (" de agora em diante ", Preference),
+        (" daqui em diante ", Preference), (" decidimos ", Decision), (" optamos por ", Decision),
+        (" migramos para ", Decision), (" decisão ", Decision), (" escolhemos ", Decision),
+    ],
+    choices: &[
+        (" usamos ", Note), (" utilizamos ", Note), (" prefiro ", Preference),
+        (" não quero ", Preference),
+    ],
+    articles: &[
+        "o", "a", "os", "as", "este", "esta", "isto", "esse", "essa", "isso", "que", "ainda",
+        "também", "mais", "perder", "ver",
+    ],
+    pairs: &[],
+    always: &["sempre", "nunca", "jamais"],
+    imperatives: &[
+        "adicione", "crie", "documente", "escreva", "execute", "faça", "formate", "mantenha",
+        "não", "pergunte", "responda", "rode", "teste", "usa", "use", "utilize", "verifique",
+    ],
+    modals: &["deve", "devem", "precisa", "precisam"],
+    is_order: |words| {
+        let is_verb = |verb: &str| {
+            verb.len() > 3 && ["ar", "er", "ir"].iter().any(|end| verb.ends_with(end))
+        };
+        matches!(words, ["sempre" | "nunca" | "jamais", verb, ..]
+            if is_verb(verb) || ["use", "faça", "rode", "escreva", "commite"].contains(verb))
+    },
+    momentary: &[
+        " hoje ", " ontem ", " amanhã ", " desta vez ", " por enquanto ", " agora mesmo ",
+        " no momento ", " este arquivo ", " esta função ", " esta linha ", " esse arquivo ",
+        " por que ", " botão ", " menu ", " título ", " página ", " tela ", " lista ", " vazio ",
+        " vazia ", " falha ", " falhando ", " erro ", " versão ", " ainda ", " entendi ",
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const ITALIAN: LanguageRules = LanguageRules {
+    leads: &[
+        ("no, ", Some(Correction)), ("ricorda che ", Some(Note)), ("ricordati che ", Some(Note)),
+        ("tieni presente che ", Some(Note)), ("per favore, ", None), ("per favore ", None),
+        ("e ", None), ("anche ", None), ("importante: ", None), ("ok, ", None),
+    ],
+    openings: &[
+        (" d'ora in poi ", Preference), (" da ora in poi ", Preference),
+        (" da adesso in poi ", Preference), (" abbiamo deciso ", Decision),
+        (" abbiamo scelto ", Decision), (" siamo passati a ", Decision), (" decisione ", Decision),
+    ],
+    choices: &[
+        (" usiamo ", Note), (" utilizziamo ", Note), (" preferisco ", Preference),
+        (" non voglio ", Preference),
+    ],
+    articles: &[
+        "il", "lo", "la", "i", "gli", "le", "questo", "questa", "quello", "quella", "che",
+        "ancora", "anche", "perdere", "vedere", "più",
+    ],
+    pairs: &[],
+    always: &["sempre", "mai"],
+    imperatives: &[
+        "aggiungi", "chiedi", "chiedimi", "crea", "documenta", "esegui", "fai", "formatta",
+        "lancia",
+        "mantieni", "metti", "non", "rispondi", "scrivi", "testa", "usa", "usate", "usare",
+        "utilizza", "verifica",
+    ],
+    modals: &["deve", "devono", "devi"],
+    is_order: |words| {
+        let is_verb = |verb: &str| {
+            verb.len() > 3 && ["are", "ere", "ire"].iter().any(|end| verb.ends_with(end))
+        };
+        matches!(words, ["sempre" | "mai", verb, ..] if is_verb(verb))
+    },
+    momentary: &[
+        " oggi ", " ieri ", " domani ", " questa volta ", " per ora ", " per adesso ",
+        " al momento ", " questo file ", " questa funzione ", " questa riga ", " perché ",
+        " pulsante ", " bottone ", " menu ", " titolo ", " pagina ", " finestra ", " lista ",
+        " vuoto ", " vuota ", " fallisce ", " errore ", " versione ", " ancora ", " capisco ",
+        " visto ",
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const DUTCH: LanguageRules = LanguageRules {
+    leads: &[
+        ("nee, ", Some(Correction)), ("onthoud dat ", Some(Note)), ("onthoud: ", Some(Note)),
+        ("ter info: ", Some(Note)), ("graag ", None), ("en ", None), ("ook ", None),
+        ("belangrijk: ", None), ("ok, ", None),
+    ],
+    openings: &[
+        (" vanaf nu ", Preference), (" voortaan ", Preference), (" in het vervolg ", Preference),
+        (" we hebben besloten ", Decision), (" besluit , ", Decision),
+    ],
+    choices: &[
+        (" we gebruiken ", Note), (" wij gebruiken ", Note), (" gebruiken we ", Note),
+        (" ik wil geen ", Preference),
+    ],
+    articles: &[
+        "de", "het", "een", "dit", "dat", "deze", "die", "nog", "hier", "ook", "meer", "hem",
+    ],
+    pairs: &[
+        (" we zijn ", " overgestapt ", Decision), (" we hebben ", " gekozen ", Decision),
+    ],
+    always: &["altijd", "nooit"],
+    imperatives: &[
+        "antwoord", "commit", "controleer", "doe", "draai", "gebruik", "geef", "houd", "maak",
+        "noem", "push", "schrijf", "test", "verander", "verwijder", "voeg", "vraag", "wijzig",
+        "zet",
+    ],
+    modals: &["moet", "moeten", "mag", "mogen"],
+    is_order: |words| {
+        matches!(words, ["altijd" | "nooit", ..])
+            && words.last().is_some_and(|word| word.len() > 4 && word.ends_with("en"))
+    },
+    momentary: &[
+        " vandaag ", " gisteren ", " morgen ", " deze keer ", " voorlopig ", " op dit moment ",
+        " nu even ", " dit bestand ", " deze functie ", " deze regel ", " waarom ", " knop ",
+        " menu ", " titel ", " pagina ", " scherm ", " lijst ", " leeg ", " kapot ", " faalt ",
+        " fout ", " versie ", " begrijp ", " nog steeds ", " gezien ",
+    ],
+};
+
+#[rustfmt::skip]
+pub(super) const RUSSIAN: LanguageRules = LanguageRules {
+    leads: &[
+        ("нет, ", Some(Correction)), ("запомни, что ", Some(Note)), ("запомни: ", Some(Note)),
+        ("имей в виду, что ", Some(Note)), ("учти, что ", Some(Note)), ("пожалуйста, ", None),
+        ("и ", None), ("также ", None), ("важно: ", None), ("ок, ", None),
+    ],
+    openings: &[
+        (" с этого момента ", Preference), (" отныне ", Preference), (" впредь ", Preference),
+        (" мы решили ", Decision), (" мы перешли на ", Decision), (" решение , ", Decision),
+        (" мы выбрали ", Decision),
+    ],
+    choices: &[
+        (" мы используем ", Note), (" мы пользуемся ", Note), (" я предпочитаю ", Preference),
+        (" мы не используем ", Preference),
+    ],
+    articles: &["этот", "эту", "это", "его", "её", "их", "ещё", "еще", "тут", "там", "один"],
+    pairs: &[],
+    always: &["всегда", "никогда"],
+    imperatives: &[
+        "документируй", "делай", "добавляй", "запускай", "используй", "используйте", "не",
+        "отвечай", "пиши", "пишите", "проверяй", "создавай", "спрашивай", "тестируй",
+        "форматируй", "храни",
+    ],
+    modals: &["должен", "должна", "должны", "должно", "нужно", "надо", "нельзя"],
+    is_order: |words| match words {
+        ["всегда", verb, ..] | ["никогда", "не", verb, ..] => {
+            ["й", "йте", "и", "ите", "ть"].iter().any(|end| verb.ends_with(end))
+        }
+        _ => false,
+    },
+    momentary: &[
+        " сегодня ", " вчера ", " завтра ", " сейчас ", " пока ", " в этот раз ", " этот файл ",
+        " эту функцию ", " эта строка ", " почему ", " кнопка ", " кнопку ", " меню ",
+        " заголовок ", " страница ", " окно ", " список ", " пусто ", " пустой ", " падает ",
+        " ошибка ", " ошибку ", " версия ", " не понимаю ", " видел ",
+    ],
+};
+
 fn is_french_infinitive(word: &str) -> bool {
     word.len() > 3 && (word.ends_with("er") || word.ends_with("ir") || word.ends_with("re"))
 }
@@ -195,7 +365,7 @@ pub(super) const CHINESE: PhraseRules = PhraseRules {
         ("我们用", Note), ("我们这里用", Note), ("我更喜欢", Preference), ("我偏好", Preference),
     ],
     orders: &[
-        (&["每次", "之前", "提交前", "以后"], &["都要", "必须", "务必"]),
+        (&["每次", "之前", "提交前", "以后"], &["都要", "都用", "必须", "务必"]),
         (&["不要用", "不要使用"], &["要用", "改用", "而是用", "请用"]),
     ],
     momentary: &[
