@@ -149,6 +149,11 @@ await journey("a hit opens in its place, and keys move through the session", asy
   await page.getByRole("tab", { name: "Turns" }).press("Enter");
   await page.locator(".turns li").first().waitFor();
   await inspect("session-turns");
+  // The matches of the search are visible although their records are folded.
+  assert.match(await current.locator("mark").first().innerText(), /threshold/i);
+  await page.getByRole("tab", { name: "Files" }).press("Enter");
+  await page.locator(".file-list .link").first().press("Enter");
+  await page.waitForFunction(() => document.querySelector(".row.kind-artifact[aria-current]"));
 });
 
 await journey("a session is named, starred and shared after a review of its marks", async () => {
@@ -157,7 +162,7 @@ await journey("a session is named, starred and shared after a review of its mark
   await current.waitFor();
   await press("*");
   await page.getByText("Starred").waitFor();
-  await page.getByRole("button", { name: "Name" }).press("Enter");
+  await page.getByRole("button", { name: "Rename" }).press("Enter");
   await page.getByRole("textbox", { name: "Name" }).fill("The deploy with the secrets");
   await page.getByRole("textbox", { name: "Tags" }).fill("ops");
   await press("Enter");
@@ -272,6 +277,7 @@ await journey("the ledger shows what was given, takes a verdict, and tries a pro
   await press("4");
   await page.getByRole("heading", { name: "What agents were given" }).waitFor();
   await page.locator(".given").first().waitFor();
+  await page.locator(".given-prompt a", { hasText: "reorder threshold in config.toml" }).waitFor();
   const before = await page.locator(".given").count();
   await page.locator(".given").first().focus();
   await press("+");
@@ -326,7 +332,11 @@ await journey("usage, files, patterns, what is kept and settings are shown", asy
   await page.locator(".pattern, .empty").first().waitFor();
   await inspect("patterns");
   await press("6");
-  await page.getByRole("heading", { name: "Memory layers" }).waitFor();
+  await page.getByRole("heading", { name: "How well its memory works" }).waitFor();
+  await page.getByLabel("Workspace", { exact: true }).selectOption("/home/dev/proj");
+  // Other workspaces have no preferences, so this is no longer the list of the one before.
+  await page.locator(".capsule summary", { hasText: "preference of the user" }).press("Enter");
+  await page.locator(".capsule[open] pre").first().waitFor();
   await page.locator(".budget").waitFor();
   await page.getByText("working memory hits").waitFor();
   await inspect("keep");
@@ -386,6 +396,10 @@ await journey("narrow screens, zoom and forced colors keep everything reachable"
       assert.equal(overflow, 0, `${path} at ${width} pixels`);
     }
   }
+  await page.goto(`${origin}/ui/s/claude:compacted-1`);
+  await page.getByRole("button", { name: "About" }).press("Enter");
+  await page.getByRole("tab", { name: "Turns" }).waitFor();
+  await inspect("session-about");
   await page.setViewportSize({ width: 320, height: 640 });
   await page.goto(`${origin}/ui/`);
   await page.locator(".sessions li").first().waitFor();

@@ -21,6 +21,7 @@ export type Health = Schemas["Health"];
 export type ContextAnswer = Schemas["ContextAnswer"];
 export type FactDetail = Schemas["FactDetail"];
 export type FactUse = Schemas["FactUse"];
+export type Capsule = Schemas["CapsuleEntry"];
 export type Workspace = Schemas["Workspace"];
 export type ConfigAnswer = Schemas["ConfigAnswer"];
 export type SwitchAnswer = Schemas["SwitchAnswer"];

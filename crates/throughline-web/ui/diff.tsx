@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { memo } from "./memo";
-import { visible } from "./text";
+import { Marked, visible } from "./text";
 
 /** Longer diffs are shown to here until someone unfolds them. */
 const FOLDED_LINES = 12;
@@ -40,9 +40,14 @@ export function diffSize(text: string): [added: number, removed: number] {
   return [of("added"), of("removed")];
 }
 
-export const Diff = memo(function Diff({ text, folded }: { text: string; folded: boolean }): JSX.Element {
+/** Lines shown before the first one that was found. */
+const LINES_BEFORE = 3;
+
+export const Diff = memo(function Diff({ text, folded, words }: { text: string; folded: boolean; words?: string | undefined }): JSX.Element {
   const lines = diffLines(text);
-  const shown = folded ? lines.slice(0, FOLDED_LINES) : lines;
+  const found = words ? lines.findIndex((line) => line.text.toLowerCase().includes(words.toLowerCase())) : 0;
+  const from = Math.max(0, found - LINES_BEFORE);
+  const shown = folded ? lines.slice(from, from + FOLDED_LINES) : lines;
   const sign = { added: "+", removed: "−", hunk: "", same: "" };
   return (
     <div class="diff scroll-x" dir="ltr">
@@ -50,7 +55,7 @@ export const Diff = memo(function Diff({ text, folded }: { text: string; folded:
         <div class={`diff-line ${line.kind}`}>
           <span class="line-number" aria-hidden="true">{line.now ?? line.old ?? ""}</span>
           <span class="sign">{sign[line.kind]}</span>
-          <span class="line-text">{visible(line.text)}</span>
+          <span class="line-text">{words ? <Marked text={line.text} words={[words]} /> : visible(line.text)}</span>
         </div>
       ))}
     </div>

@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { type Fact, type FactDetail, type FactUse, call, get } from "./api";
 import { PinButton, change, forgetFact } from "./memory";
 import { failure } from "./notice";
-import { Ago, count, shortWorkspace, visible } from "./text";
+import { Ago, shortWorkspace, visible } from "./text";
 
 const editing = signal<string | undefined>(undefined);
 interface Opened {
@@ -87,6 +87,9 @@ function Details({ of }: { of: Opened }): JSX.Element {
   );
 }
 
+/** Who stated a fact, by how far its source is trusted. */
+const SOURCES: Record<string, string> = { user: "you said it", model: "an agent said it", tool: "a tool printed it" };
+
 export function FactCard({ fact, isTarget }: { fact: Fact; isTarget: boolean }): JSX.Element {
   const details = opened.value.get(fact.id);
   const close = () => {
@@ -96,21 +99,27 @@ export function FactCard({ fact, isTarget }: { fact: Fact; isTarget: boolean }):
   };
   return (
     <li class={`fact${isTarget ? " target" : ""}${fact.superseded_by ? " superseded" : ""}${fact.pinned ? " pinned" : ""}`} id={`fact-${fact.id}`}>
-      {editing.value === fact.id ? <EditForm fact={fact} /> : <p class="fact-text" dir="auto">{visible(fact.content)}</p>}
-      <div class="fact-line">
-        <span class={`tag kind-tag ${fact.kind}`}>{fact.kind}</span>
-        {fact.pinned && <span class="tag pinned-tag">pinned</span>}
-        {fact.tags.map((tag) => <span class="tag">{visible(tag)}</span>)}
-        <span class="faint">
-          {fact.workspace ? shortWorkspace(fact.workspace) : "everywhere"} · stated by {fact.trust === "user" ? "you" : fact.trust} {count(fact.times, "time")} · <Ago at={fact.ts} />
-          {fact.superseded_by && " · replaced"}
-        </span>
-        <span class="spacer" />
-        <button type="button" class="quiet" aria-expanded={details !== undefined} onClick={() => (details ? close() : void open(fact))}>Evidence{fact.sources.length > 0 && ` (${fact.sources.length})`}</button>
-        <PinButton id={fact.id} pinned={fact.pinned} />
-        {!fact.superseded_by && <button type="button" onClick={() => (editing.value = fact.id)}>Edit</button>}
-        <button type="button" onClick={() => void forgetFact(fact)}>Forget</button>
-      </div>
+      {editing.value === fact.id ? <EditForm fact={fact} /> : (
+        <>
+          <p class="fact-text" dir="auto">{visible(fact.content)}</p>
+          <div class="fact-line">
+            <span class={`tag kind-tag ${fact.kind}`}>{fact.kind}</span>
+            {fact.pinned && <span class="tag pinned-tag">pinned</span>}
+            {fact.tags.map((tag) => <span class="tag">{visible(tag)}</span>)}
+            <span class="faint">
+              {fact.workspace ? shortWorkspace(fact.workspace) : "everywhere"} · {SOURCES[fact.trust] ?? fact.trust}{fact.times > 1 && `, ${fact.times} times`} · <Ago at={fact.ts} />
+              {fact.superseded_by && " · replaced"}
+            </span>
+            <span class="spacer" />
+            <span class="fact-actions">
+              <button type="button" class="quiet" aria-expanded={details !== undefined} onClick={() => (details ? close() : void open(fact))}>Evidence{fact.sources.length > 0 && ` (${fact.sources.length})`}</button>
+              <PinButton id={fact.id} pinned={fact.pinned} />
+              {!fact.superseded_by && <button type="button" class="quiet" onClick={() => (editing.value = fact.id)}>Edit</button>}
+              <button type="button" class="quiet" onClick={() => void forgetFact(fact)}>Forget</button>
+            </span>
+          </div>
+        </>
+      )}
       {details && <Details of={details} />}
     </li>
   );

@@ -49,6 +49,14 @@ export function activeFilters(): Filter[] {
   return FILTERS.filter(({ name }) => filterValue(name));
 }
 
+/** Filters of records; a list of sessions has none. */
+export const RECORD_FILTERS: ReadonlySet<string> = new Set(["type", "tool", "path", "session_id"]);
+
+/** Says whether a filter is set that has no effect before words are typed. */
+export function needsWords(): boolean {
+  return activeFilters().some(({ name }) => RECORD_FILTERS.has(name));
+}
+
 function Field({ filter }: { filter: Filter }): JSX.Element {
   const { name, label, hint, options } = filter;
   const value = filterValue(name);

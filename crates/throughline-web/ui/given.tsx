@@ -7,7 +7,7 @@ import { onKeys } from "./keys";
 import { failure, show } from "./notice";
 import { onScreen, parameters, sessionPath, setParameter } from "./route";
 import { Empty, Show, load, loaded } from "./state";
-import { Switches, loadSwitches, workspaces } from "./switches";
+import { Switches, byUse, loadSwitches, workspaces } from "./switches";
 import { Ago, count, shortWorkspace, visible } from "./text";
 
 const injections = loaded<Injection[]>();
@@ -65,12 +65,13 @@ async function tryPrompt(form: HTMLFormElement): Promise<void> {
 
 function TryBox(): JSX.Element {
   const tried = preview.value;
-  const folders = (workspaces.value.value ?? []).map((workspace) => workspace.folder).filter((folder) => folder.startsWith("/"));
+  const folders = byUse(workspaces.value.value ?? []).map((workspace) => workspace.folder).filter((folder) => folder.startsWith("/"));
   return (
     <section class="card" aria-labelledby="try-title">
       <h2 id="try-title">Try a prompt</h2>
+      <p class="faint">See what an agent would be given for it. Nothing is recorded.</p>
       <form class="try" onSubmit={(event) => { event.preventDefault(); void tryPrompt(event.currentTarget); }}>
-        <input name="prompt" required aria-label="A prompt to try" placeholder="What would an agent be given for this prompt? Nothing is recorded." />
+        <input name="prompt" required aria-label="A prompt to try" placeholder="How do we run the tests here?" />
         <input name="folder" required aria-label="The folder of the session" placeholder="/folder/of/the/session" list="folders" defaultValue={folders[0]} key={folders[0]} />
         <datalist id="folders">{folders.map((folder) => <option value={folder} />)}</datalist>
         <button type="submit">Try</button>
@@ -88,21 +89,25 @@ function InjectionCard({ injection, at }: { injection: Injection; at: number }):
   const used = injection.items.filter((item) => item.used).length;
   const isKnown = injection.items.some((item) => item.used !== null && item.used !== undefined);
   const button = (verdict: Verdict, sign: string, label: string) => (
-    <button type="button" aria-label={label} aria-pressed={injection.verdict === verdict} onClick={() => void rate(injection, verdict)}>{sign}</button>
+    <button type="button" aria-label={label} title={`${label} (${verdict === "good" ? "+" : "−"})`} aria-pressed={injection.verdict === verdict} onClick={() => void rate(injection, verdict)}>{sign}</button>
   );
   return (
     <article class="card given" id={`given-${at}`} tabIndex={chosen.value === at ? 0 : -1} aria-current={chosen.value === at ? "true" : undefined} onFocus={() => (chosen.value = at)}>
       <header>
-        <Ago at={injection.at} />
-        {injection.session_id ? <a href={sessionPath(injection.session_id)}>{shortWorkspace(injection.workspace)}</a> : <span>{shortWorkspace(injection.workspace)}</span>}
-        <span class="faint">{count(injection.items.length, "item")} · {injection.tokens} tokens{isKnown && ` · ${used} used`}</span>
-        <span class="spacer" />
-        <span class="segmented">{button("good", "+", "Good")}{button("bad", "−", "Bad")}</span>
+        <div class="given-prompt">
+          {injection.prompt && injection.session_id
+            ? <a href={sessionPath(injection.session_id, injection.prompt.id)}>{visible(injection.prompt.text)}</a>
+            : <span class="faint">A prompt that is not stored</span>}
+        </div>
+        <span class="segmented" role="group" aria-label="Was it useful?">{button("good", "+", "Good")}{button("bad", "−", "Bad")}</span>
       </header>
+      <p class="faint">
+        <Ago at={injection.at} /> · {shortWorkspace(injection.workspace)} · {count(injection.items.length, "item")}, {injection.tokens} tokens{isKnown && `, ${used} used`}
+      </p>
       <ul>
         {injection.items.map((item) => (
           <li>
-            <span class="tag">{item.type}</span>{" "}
+            <span class="kind">{item.type === "record" ? "Record" : "Fact"}</span>
             <a href={item.type === "record" ? `/ui/r/${item.id}` : `/ui/memory?fact=${item.id}`}>{visible(item.text ?? "no longer stored")}</a>
             {item.used === true && <span class="tag good">used</span>}
             {item.used === false && <span class="tag">not used</span>}
@@ -149,7 +154,7 @@ function Silences(): JSX.Element {
               <thead><tr><th>When</th><th>Session</th><th>Why nothing</th></tr></thead>
               <tbody>
                 {list.toReversed().slice(0, 100).map((event) => (
-                  <tr><td><Ago at={event.ts} /></td><td>{event.session_id ? <a href={sessionPath(event.session_id)}>{visible(event.session_id)}</a> : "not stored yet"}</td><td>{String(event.figures["reason"])}</td></tr>
+                  <tr><td><Ago at={event.ts} /></td><td>{event.session_id ? <a href={sessionPath(event.session_id)}>{visible(event.session_id)}</a> : <span class="faint">not stored</span>}</td><td>{String(event.figures["reason"])}</td></tr>
                 ))}
               </tbody>
             </table>
@@ -168,6 +173,7 @@ export function GivenScreen(): JSX.Element {
   return (
     <main>
       <div class="screen-head"><h1>What agents were given</h1></div>
+      <p class="intro">Before an agent reads a prompt, Throughline may add facts and records from earlier sessions. Here is each such answer, and why other prompts got none. Rules and pins are under <a href="/ui/memory">Memory</a>, retention is under <a href="/ui/keep">Keep</a>.</p>
       <TryBox />
       <div class="tabs" role="group" aria-label="Ledger">
         {TABS.map(([name, label]) => <button type="button" aria-pressed={tab === name} onClick={() => setParameter("tab", name || undefined)}>{label}</button>)}

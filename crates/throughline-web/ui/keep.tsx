@@ -1,9 +1,11 @@
 // What is kept: the store, its limits, the agents' logs, the memory layers, and the daemon's log.
 
-import { signal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { type Health, type Keeping, type LoggedEvent, type Workspace, get, query } from "./api";
-import { onScreen, sessionPath } from "./route";
+import { type Capsule, type Health, type Keeping, type LoggedEvent, type Workspace, get, query } from "./api";
+import { byUse } from "./switches";
+import { onScreen, parameters, sessionPath, setParameter } from "./route";
+import { failure } from "./notice";
 import { Show, load, loaded } from "./state";
 import { Ago, amount, bytes, count, shortWorkspace, titleOf, visible } from "./text";
 
@@ -14,22 +16,25 @@ const keeping = loaded<Keeping>();
 const workspaces = loaded<Workspace[]>();
 const layers = loaded<HealthCheck[]>();
 const events = loaded<LoggedEvent[]>();
-const workspace = signal<string | undefined>(undefined);
+const capsules = loaded<Capsule[]>();
+/** The workspace whose knowledge and layers are shown: that of the address, or the one used last. */
+const workspace = () => parameters.value.get("workspace") ?? byUse(workspaces.value.value ?? [])[0]?.key;
+let shown: string | undefined;
 
 function loadKeep(): void {
   void load(health, get<Health>("/health"));
   void load(keeping, get<Keeping>("/retention"));
   void load(events, get<LoggedEvent[]>(query("/events/log", { limit: 100 })));
-  void load(workspaces, get<Workspace[]>("/workspaces")).then(() => {
-    const busiest = workspaces.value.value?.toSorted((a, b) => b.sessions - a.sessions)[0];
-    if (busiest) chooseWorkspace(workspace.value ?? busiest.key);
-  });
+  void load(workspaces, get<Workspace[]>("/workspaces")).then(loadWorkspace);
 }
 
-function chooseWorkspace(key: string): void {
-  workspace.value = key;
-  layers.value = {};
+function loadWorkspace(): void {
+  const key = workspace();
+  if (!key) return;
+  if (key !== shown) layers.value = capsules.value = {};
+  shown = key;
   void load(layers, get<HealthCheck[]>(query("/layers", { workspace: key })));
+  void load(capsules, get<Capsule[]>(query("/capsules", { workspace: key })));
 }
 
 onScreen("keep", loadKeep);
@@ -88,30 +93,86 @@ function Agents({ kept }: { kept: Keeping }): JSX.Element {
   );
 }
 
-function Layers(): JSX.Element {
+const CAPSULE_KINDS: [kind: string, title: string][] = [
+  ["preference", "What you want"], ["history", "What was worked on"], ["skill", "Skills that agents used"],
+  ["configuration", "Instructions and setup"], ["pattern", "What recurs"],
+];
+
+/** A capsule; its text is loaded when someone opens it. */
+function CapsuleView({ capsule }: { capsule: Capsule }): JSX.Element {
+  const text = useSignal<string | undefined>(undefined);
+  const open = () => {
+    if (text.value !== undefined) return;
+    get<Capsule[]>(query("/capsules", { workspace: workspace(), id: capsule.id })).then(([found]) => (text.value = found?.text ?? ""), failure);
+  };
   return (
-    <section aria-labelledby="layers-title">
-      <h2 id="layers-title">Memory layers</h2>
-      <Show of={workspaces} rows={2}>
-        {(list) => (
-          <label class="inline">Workspace <select value={workspace.value} onChange={(event) => chooseWorkspace(event.currentTarget.value)}>{list.map(({ key }) => <option value={key}>{shortWorkspace(key)}</option>)}</select></label>
+    <details class="capsule" onToggle={open}>
+      <summary><span>{visible(capsule.summary)}</span> <span class="faint">{capsule.tokens} tokens, {Math.round(capsule.percent)} % of its sources · <Ago at={capsule.at} /></span></summary>
+      {text.value !== undefined && <pre>{visible(text.value)}</pre>}
+    </details>
+  );
+}
+
+function Knowledge(): JSX.Element {
+  return (
+    <section aria-labelledby="knowledge-title">
+      <h2 id="knowledge-title">What this workspace knows</h2>
+      <p class="intro">Short texts that Throughline made of the sessions, for agents that ask. Each opens in place.</p>
+      <Show of={capsules} rows={3}>
+        {(list) => list.length === 0 ? <p class="faint">Nothing yet. It grows with the sessions, rules and instruction files of the workspace.</p> : (
+          <>
+            {CAPSULE_KINDS.map(([kind, title]) => {
+              const found = list.filter((capsule) => capsule.kind === kind);
+              return found.length > 0 && <div class="capsules"><h3>{title}</h3>{found.map((capsule) => <CapsuleView key={`${shown} ${capsule.id}`} capsule={capsule} />)}</div>;
+            })}
+          </>
         )}
       </Show>
-      {workspace.value && (
-        <Show of={layers} rows={3}>
-          {(checks) => checks.length === 0 ? <p class="faint">No session of this workspace has touched a file yet.</p> : (
-            <table>
-              <thead><tr><th>Figure</th><th class="number">Value</th><th>Target</th><th>State</th><th>Since</th></tr></thead>
-              <tbody>{checks.map((check) => (
-                <tr><td>{check.name}{check.reason && <><br /><span class="faint">{check.reason}</span></>}</td><td class="number">{check.value === null ? "\u2013" : Math.round(10 * check.value) / 10}</td><td>{check.target}</td><td><span class={check.is_met ? "tag good" : "tag bad"}>{check.is_met ? "met" : check.value === null ? "not measured" : "missed"}</span></td><td><Ago at={check.since} /></td></tr>
-              ))}</tbody>
-            </table>
-          )}
-        </Show>
-      )}
     </section>
   );
 }
+
+function Layers(): JSX.Element {
+  return (
+    <section aria-labelledby="layers-title">
+      <h2 id="layers-title">How well its memory works</h2>
+      <p class="intro">How often what a session needed was already at hand, and whether each figure meets its target.</p>
+      <Show of={layers} rows={3}>
+        {(checks) => checks.length === 0 ? <p class="faint">No session of this workspace has touched a file yet.</p> : (
+          <div class="scroll-x" tabIndex={0} role="region" aria-label="Memory layers">
+            <table>
+              <thead><tr><th>Figure</th><th class="number">Value</th><th>Target</th><th>State</th><th>Since</th></tr></thead>
+              <tbody>{checks.map((check) => (
+                <tr><td class="wide">{check.name}{check.reason && <><br /><span class="faint">{check.reason}</span></>}</td><td class="number">{check.value === null ? "\u2013" : Math.round(10 * check.value) / 10}</td><td class="nowrap">{check.target.replace(">=", "≥").replace("<=", "≤")}</td><td><span class={check.value === null ? "tag" : check.is_met ? "tag good" : "tag bad"}>{check.value === null ? "not measured" : check.is_met ? "met" : "missed"}</span></td><td class="nowrap">{check.since && <Ago at={check.since} />}</td></tr>
+              ))}</tbody>
+            </table>
+          </div>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+/** The workspace that the following sections are about. */
+function WorkspaceChoice(): JSX.Element {
+  return (
+    <Show of={workspaces} rows={1}>
+      {(list) => list.length === 0 ? null : (
+        <div class="workspace-choice">
+          <label>Workspace <select aria-label="Workspace" value={workspace()} onChange={(event) => setParameter("workspace", event.currentTarget.value)}>{byUse(list).map(({ key, sessions }) => <option value={key} selected={key === workspace()}>{shortWorkspace(key)} ({count(sessions, "session")})</option>)}</select></label>
+        </div>
+      )}
+    </Show>
+  );
+}
+
+/** What the events of the daemon's log mean. The others keep their name. */
+const EVENTS: Record<string, string> = {
+  "extraction.finished": "Wrote the summary of a session", "extraction.failed": "Could not write the summary of a session",
+  "facts.extracted": "Extracted facts from sessions", "compaction.used_summary": "Compacted a conversation with its summary",
+  "compaction.full": "Compacted a conversation", "compaction.full_by_model": "Compacted a conversation with a model",
+  "injection.declined": "Gave nothing to a prompt", "sweep.finished": "Read the agents’ logs", "retention.finished": "Enforced the size limits",
+};
 
 function EventLog(): JSX.Element {
   return (
@@ -120,9 +181,9 @@ function EventLog(): JSX.Element {
       <Show of={events} rows={3}>
         {(list) => list.length === 0 ? <p class="faint">Nothing was logged yet.</p> : (
           <table>
-            <thead><tr><th>When</th><th>Event</th><th>Figures</th></tr></thead>
+            <thead><tr><th>When</th><th>What</th><th>Figures</th></tr></thead>
             <tbody>{list.toReversed().slice(0, 30).map((event) => (
-              <tr><td><Ago at={event.ts} /></td><td><code>{event.name}</code></td><td class="faint wrap">{visible(Object.entries(event.figures).map(([name, value]) => `${name} ${JSON.stringify(value)}`).join(", "))}</td></tr>
+              <tr><td class="nowrap"><Ago at={event.ts} /></td><td class="wide">{EVENTS[event.name] ? <span title={event.name}>{EVENTS[event.name]}</span> : <code>{event.name}</code>}</td><td class="faint wrap">{visible(Object.entries(event.figures).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", "))}</td></tr>
             ))}</tbody>
           </table>
         )}
@@ -137,6 +198,8 @@ export function KeepScreen(): JSX.Element {
       <div class="screen-head"><h1>What is kept</h1></div>
       <Show of={health} retry={loadKeep} rows={2}>{(state) => <Figures state={state} />}</Show>
       <Show of={keeping} retry={loadKeep} rows={4}>{(kept) => <><Budget kept={kept} /><Agents kept={kept} /></>}</Show>
+      <WorkspaceChoice />
+      <Knowledge />
       <Layers />
       <EventLog />
       <Show of={health} rows={1}>{(state) => <p class="faint">Throughline {state.version}, process {state.pid}, running for {count(Math.round(state.uptime_s / 60), "minute")}.</p>}</Show>

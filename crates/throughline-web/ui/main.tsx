@@ -13,7 +13,7 @@ import { route } from "./route";
 import { SCREENS } from "./screens";
 import { SearchScreen, onNewSession } from "./search";
 import { SessionScreen, refresh } from "./session";
-import { Skeleton } from "./state";
+import { Empty, Skeleton } from "./state";
 import "./theme";
 
 type Screen = () => JSX.Element;
@@ -39,7 +39,7 @@ function CurrentScreen(): JSX.Element {
   const isKnown = SCREENS.some(({ path }) => path === screen);
   const Screen = FIRST[screen] ?? others.value?.[screen];
   if (Screen) return <Screen />;
-  if (!isKnown) return <main><h1>No such page</h1><p><a href="/ui/">Search</a></p></main>;
+  if (!isKnown) return <main><h1 class="visually-hidden">No such page</h1><Empty title="There is no such page"><p>Every screen is listed in the navigation.</p><a href="/ui/">Go to the search</a></Empty></main>;
   loadOthers();
   return <main aria-busy="true"><h1 class="visually-hidden">Loading</h1><Skeleton /></main>;
 }
@@ -53,9 +53,9 @@ function Navigation(): JSX.Element {
         <span>Throughline</span>
       </a>
       <ul>
-        {SCREENS.map(({ path, key, name, icon }) => (
+        {SCREENS.map(({ path, key, name, about, icon }) => (
           <li>
-            <a href={`/ui/${path}`} aria-current={screen === path ? "page" : undefined}>
+            <a href={`/ui/${path}`} title={about} aria-current={screen === path ? "page" : undefined}>
               <svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true"><path d={icon} /></svg>
               <span>{name}</span><KeyHint keys={key} />
             </a>

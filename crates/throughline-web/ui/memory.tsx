@@ -6,7 +6,7 @@ import { useEffect } from "preact/hooks";
 import { type Fact, type FactPage, type Forgotten, call, get, query, sendBeforeLeaving } from "./api";
 import { addToMemory } from "./add";
 import { FactCard } from "./fact";
-import { onKeys } from "./keys";
+import { KeyHint, onKeys } from "./keys";
 import { failure, show } from "./notice";
 import { onScreen, parameters, route, setParameter } from "./route";
 import { Empty, Show, load, loaded } from "./state";
@@ -53,7 +53,7 @@ export function pin(id: string, pinned = true): Promise<void> {
 
 export function PinButton({ id, pinned = false }: { id: string; pinned?: boolean }): JSX.Element {
   return (
-    <button type="button" aria-pressed={pinned} title={pinned ? "Unpin" : "Show it to every session"} onClick={() => void pin(id, !pinned)}>
+    <button type="button" class="quiet" aria-pressed={pinned} title={pinned ? "Unpin" : "Show it to every session"} onClick={() => void pin(id, !pinned)}>
       {pinned ? "Unpin" : "Pin"}
     </button>
   );
@@ -149,8 +149,9 @@ export function MemoryScreen(): JSX.Element {
     <main>
       <div class="screen-head">
         <h1>Memory</h1>
-        <button type="button" class="primary" onClick={() => addToMemory("")}>Add a fact</button>
+        <button type="button" class="primary" onClick={() => addToMemory("")}>Add a fact <KeyHint keys="a" /></button>
       </div>
+      <p class="intro">What agents are told about your work. Pins go to every session of their workspace, other facts to the prompts they match.</p>
       <Show of={page} retry={() => void loadFacts()}>{(loaded) => <List all={loaded.facts} />}</Show>
     </main>
   );

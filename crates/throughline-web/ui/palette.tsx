@@ -23,7 +23,7 @@ const sessions = signal<Session[]>([]);
 const chosen = signal(0);
 
 function commands(): Command[] {
-  const screens = SCREENS.map(({ path, key, name }) => ({ name: `Go to ${name}`, hint: key, run: () => open(`/ui/${path}`) }));
+  const screens = SCREENS.map(({ path, key, name, about }) => ({ name: `${name}: ${about.charAt(0).toLowerCase()}${about.slice(1)}`, hint: key, run: () => open(`/ui/${path}`) }));
   const inSession = route.value.screen === "s" ? sessionCommands() : [];
   return [
     ...inSession, ...screens,

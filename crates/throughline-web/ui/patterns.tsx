@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { call, get, query } from "./api";
 import { confirmDialog } from "./dialog";
 import { failure, show } from "./notice";
-import { onScreen, open, parameters, route, sessionPath } from "./route";
+import { onScreen, parameters, route, sessionPath } from "./route";
 import { Empty, Show, load, loaded } from "./state";
 import { Ago, count, shortWorkspace, visible } from "./text";
 
@@ -69,16 +69,27 @@ async function decide(pattern: Pattern, decision: Decision): Promise<void> {
   }
 }
 
+/** What kinds of patterns there are, in words. */
+const KINDS: Record<string, string> = {
+  diag: "reported by a command", tool: "refused by the agent’s tool", reject: "refused by you", correction: "corrected by you",
+  retry: "repeated after it failed", reread: "read again unchanged", overhead: "installing or waiting", fixpair: "a repair that worked",
+  instruction: "stale instruction", abandon: "abandoned",
+};
+
 function Row({ pattern, isOpen }: { pattern: Pattern; isOpen: boolean }): JSX.Element {
   return (
     <li>
       <a class="pattern" href={`/ui/patterns/${pattern.id}`} aria-current={isOpen ? "true" : undefined}>
-        <span class="tag">{pattern.kind}</span>
-        <b>{visible(pattern.name)}</b>
-        <span class="faint">{count(pattern.sessions, "session")} · {pattern.times}× · {pattern.minutes} min · {pattern.flavors.join(", ")}{pattern.cross_flavor && " · several agents"}</span>
-        {pattern.state && pattern.state !== "open" && <span class="tag">{pattern.state}</span>}
-        {pattern.needs_decision && <span class="tag special">needs a decision</span>}
-        {pattern.effect && <span class={`tag ${pattern.effect === "helps" ? "good" : pattern.effect === "harms" ? "bad" : ""}`}>{pattern.effect}</span>}
+        <span class="pattern-text">
+          <b>{visible(pattern.name)}</b>
+          {pattern.guidance && <span class="faint">{visible(pattern.guidance)}</span>}
+          <span class="faint">{KINDS[pattern.kind] ?? pattern.kind} · {count(pattern.sessions, "session")}, {count(pattern.times, "time")}{pattern.minutes > 0 && `, ${pattern.minutes} min lost`} · {pattern.flavors.join(", ")} · {shortWorkspace(pattern.workspace)}</span>
+        </span>
+        <span class="pattern-tags">
+          {pattern.effect && <span class={`tag ${pattern.effect === "helps" ? "good" : pattern.effect === "harms" ? "bad" : ""}`}>{pattern.effect}</span>}
+          {pattern.state && pattern.state !== "open" && <span class="tag">{pattern.state}</span>}
+          {pattern.needs_decision && <span class="tag special">needs a decision</span>}
+        </span>
       </a>
     </li>
   );
@@ -128,6 +139,7 @@ function Detail({ found }: { found: PatternDetail }): JSX.Element {
       <p class="faint">{shortWorkspace(pattern.workspace)} · {count(pattern.sessions, "session")} on {count(pattern.days, "day")} · overcome in {pattern.overcome} · {pattern.minutes} minutes{pattern.level && ` · evidence: ${pattern.level}`} · last <Ago at={pattern.last} /></p>
       {pattern.guidance && <blockquote>{visible(pattern.guidance)}</blockquote>}
       {found.similar?.map((similar) => <p class="note">{similar.duplicate ? "Already said" : "Similar"} in {visible(similar.source)}: {visible(similar.text)}</p>)}
+      <p class="faint">Approve writes the advice to the catalog of the repository, after showing the lines. Reject leaves it out. Discuss keeps it open with your note.</p>
       <div class="decide">
         <input aria-label="Why" placeholder="Why (optional)" value={why.value} onInput={(event) => (why.value = event.currentTarget.value)} />
         {!isDecided && <button type="button" class="primary" onClick={() => void decide(pattern, "approve")}>Approve…</button>}
@@ -152,8 +164,9 @@ export function PatternsScreen(): JSX.Element {
     <main>
       <div class="screen-head">
         <h1>Patterns</h1>
-        {id && <button type="button" onClick={() => open("/ui/patterns")}>All patterns</button>}
+        {id && <a href="/ui/patterns">← All patterns</a>}
       </div>
+      {!id && <p class="intro">What recurs across sessions, with the advice that follows from it. Approve an advice and it is written to a file of the repository, where agents read it; the page then measures whether it helped.</p>}
       {id ? <Show of={detail}>{(found) => <Detail found={found} />}</Show> : (
         <Show of={list} retry={() => void loadList()}>
           {(found) => {

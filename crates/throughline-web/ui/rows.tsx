@@ -1,7 +1,7 @@
 // One record of a timeline.
 
 import { signal } from "@preact/signals";
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { type Compaction, type NestedSession, type Timeline, get, query } from "./api";
 import { Blocks, Code } from "./blocks";
 import { Diff, diffSize, isLongDiff } from "./diff";
@@ -9,7 +9,7 @@ import { memo } from "./memo";
 import { failure } from "./notice";
 import { sessionPath } from "./route";
 import { Ago, Clock, Marked, amount, bytes, count, kindName, money, titleOf, visible } from "./text";
-import { type TimelineRecord, current, found, isCut, isFoldable, jump, loadWhole, toggle } from "./timeline";
+import { type TimelineRecord, current, isCut, isFoldable, jump, loadWhole, shortPath, toggle } from "./timeline";
 
 /** A folded text shows this many lines. */
 const FOLDED_LINES = 4;
@@ -20,33 +20,46 @@ const LANGUAGES: Record<string, string> = {
   sh: "bash", sql: "sql", go: "go", css: "css", html: "markup",
 };
 
-function firstLines(text: string): string {
-  return text.split("\n", FOLDED_LINES).join("\n");
+/** A longer line is cut around what was found in it. */
+const LINE_MAX = 400;
+
+/** The first lines of a text, or those around what was found in it. */
+function foldedText(text: string, words: string | undefined): string {
+  const lines = text.split("\n");
+  const at = words ? lines.findIndex((line) => line.toLowerCase().includes(words.toLowerCase())) : -1;
+  if (at < 0) return lines.slice(0, FOLDED_LINES).join("\n");
+  const from = Math.max(0, at - 1);
+  const shown = lines.slice(from, from + FOLDED_LINES);
+  const place = lines[at]!.toLowerCase().indexOf(words!.toLowerCase());
+  if (lines[at]!.length > LINE_MAX) shown[at - from] = `…${lines[at]!.slice(Math.max(0, place - 100), place + LINE_MAX - 100)}…`;
+  return (from > 0 ? "…\n" : "") + shown.join("\n");
 }
 
 /** What a call does, in a line: its command, its path, or its first argument. */
 function callSummary(record: TimelineRecord): string {
   const lines = record.content.split("\n");
   const value = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
-  return value("command") ?? value("cmd") ?? record.path ?? value("pattern") ?? value("query") ?? value("description") ?? lines[0] ?? "";
+  const path = record.path && shortPath(record.path);
+  return value("command") ?? value("cmd") ?? path ?? value("pattern") ?? value("query") ?? value("description") ?? lines[0] ?? "";
 }
 
-function Text({ record, folded }: { record: TimelineRecord; folded: boolean }): JSX.Element | null {
-  if (record.type === "artifact") return <Diff text={record.content} folded={folded} />;
-  const words = found.value?.words;
-  const text = folded ? firstLines(record.content) : record.content;
+function Text({ record, folded, words }: { record: TimelineRecord; folded: boolean; words: string | undefined }): JSX.Element | null {
+  if (record.type === "artifact") return <Diff text={record.content} folded={folded} words={words} />;
+  const isFound = words !== undefined && record.content.toLowerCase().includes(words.toLowerCase());
+  const text = folded ? foldedText(record.content, words) : record.content;
+  const marked = isFound ? <Marked text={text} words={[words]} /> : visible(text);
   if (record.type === "tool_use") {
-    if (folded) return null;
+    if (folded) return isFound && !callSummary(record).toLowerCase().includes(words.toLowerCase()) ? <pre dir="auto">{marked}</pre> : null;
+    if (isFound) return <pre class="code" dir="auto">{marked}</pre>;
     const lang = record.tool?.toLowerCase() === "bash" ? "bash" : "yaml";
     return <Code text={text} lang={lang} />;
   }
   if (record.type === "tool_result" || record.type === "error") {
     const lang = !folded && record.type === "tool_result" ? LANGUAGES[record.path?.split(".").at(-1) ?? ""] ?? "" : "";
-    if (lang && !words) return <Code text={text} lang={lang} />;
-    return <pre dir="auto">{words ? <Marked text={text} words={[words]} /> : visible(text)}</pre>;
+    return lang && !isFound ? <Code text={text} lang={lang} /> : <pre dir="auto">{marked}</pre>;
   }
-  if (record.blocks && !folded && !words) return <Blocks blocks={record.blocks} />;
-  return <div class="prose plain" dir="auto">{words ? <Marked text={text} words={[words]} /> : visible(text)}</div>;
+  if (record.blocks && !folded && !isFound) return <Blocks blocks={record.blocks} />;
+  return <div class="prose plain" dir="auto">{marked}</div>;
 }
 
 const opened = signal<ReadonlyMap<string, TimelineRecord[]>>(new Map());
@@ -83,8 +96,8 @@ export function Subagent({ child }: { child: NestedSession }): JSX.Element {
         <div class="subagent-records">
           {records.map((record) => (
             <section class={`row kind-${record.type}`}>
-              <RecordHead record={record} />
-              <Text record={record} folded={isFoldable(record)} />
+              <RecordHead record={record} isNested={false} words={undefined} />
+              <Text record={record} folded={isFoldable(record)} words={undefined} />
             </section>
           ))}
           {records.length === 0 && <p class="faint">No records of this subagent are stored.</p>}
@@ -108,7 +121,7 @@ export function CompactionView({ taken }: { taken: Compaction }): JSX.Element {
     <div class="compaction">
       <p>
         Took {count(taken.records, "record")} ({bytes(taken.bytes)}) out of the conversation and left {bytes(taken.summary_bytes)}.{" "}
-        {lost.length === 0 ? "The summary speaks of every prompt and file." : `${count(lost.length, "prompt or file", )} of ${taken.prompts.length + taken.files.length} are not in the summary.`}
+        {lost.length === 0 ? "The summary speaks of every prompt and file." : `${lost.length} of ${taken.prompts.length + taken.files.length} prompts and files ${lost.length === 1 ? "is" : "are"} not in the summary.`}
         {" "}<button type="button" class="link" onClick={() => jump(taken.from)}>Go to what it replaced</button>
       </p>
       <details>
@@ -119,18 +132,25 @@ export function CompactionView({ taken }: { taken: Compaction }): JSX.Element {
   );
 }
 
-function RecordHead({ record, children }: { record: TimelineRecord; children?: ComponentChildren }): JSX.Element {
+/** Smaller records do not say how many tokens they have. */
+const TOKENS_MIN = 500;
+
+/** The first line of a record. The head of a nested one leaves out what its call says. */
+function RecordHead({ record, isNested, words, toggle }: {
+  record: TimelineRecord; isNested: boolean; words: string | undefined; toggle?: JSX.Element | undefined;
+}): JSX.Element {
   const size = record.type === "artifact" ? diffSize(record.content) : undefined;
+  const summary = record.type === "tool_use" && callSummary(record);
   return (
     <header>
+      {toggle}
       <span class="kind">{kindName(record.type)}</span>
-      {record.tool && record.type !== "artifact" && <b>{visible(record.tool)}</b>}
-      {record.type === "tool_use" ? <code class="call-summary">{visible(callSummary(record))}</code>
-        : record.path && record.type !== "tool_result" && <span class="path">{visible(record.path)}</span>}
+      {record.tool && !isNested && <b>{visible(record.tool)}</b>}
+      {summary ? <code class="call-summary">{words ? <Marked text={summary} words={[words]} /> : visible(summary)}</code>
+        : record.path && (record.type === "artifact" || !isNested) && <span class="path" title={record.path}><bdi>{visible(shortPath(record.path))}</bdi></span>}
       {size && <span class="diff-size"><span class="plus">+{size[0]}</span> <span class="minus">−{size[1]}</span></span>}
       {!record.in_source && <span class="tag" title="The agent has deleted it; it is kept here">no longer in its log</span>}
-      {children}
-      <span class="faint right">{record.tokens > 0 && <span title="Estimated tokens">{amount(record.tokens)} tok</span>} <Clock at={record.ts} /></span>
+      <span class="faint right">{record.tokens >= TOKENS_MIN && <span title="Estimated">{amount(record.tokens)} tokens</span>} {!isNested && <Clock at={record.ts} />}</span>
     </header>
   );
 }
@@ -148,12 +168,18 @@ interface RowProps {
   openedBy: unknown;
 }
 
-export const Row = memo(function Row({ record, total, isCurrent, isUnfolded, child, taken, isCutNow }: RowProps): JSX.Element {
+export const Row = memo(function Row({ record, total, isCurrent, isUnfolded, words, child, taken, isCutNow }: RowProps): JSX.Element {
   const folded = isFoldable(record) && !isUnfolded;
   const isNested = record.call !== null && record.call !== undefined && record.type !== "tool_use";
+  // These are folded to one line, so the sign before them is enough.
+  const isLine = record.type === "tool_use" || record.type === "thinking";
   const hasMore = record.type === "artifact" ? isLongDiff(record.content)
     : record.type === "tool_use" ? record.content.includes("\n") || record.content.length > 80
-    : record.content.split("\n").length > FOLDED_LINES || record.bytes > 600;
+    : record.content.split("\n").length > FOLDED_LINES || record.bytes > (isLine ? 100 : 300);
+  const canFold = isFoldable(record) && hasMore;
+  const sign = canFold && (isLine || !folded) ? (
+    <button type="button" class="toggle quiet" aria-expanded={!folded} aria-label={folded ? "Show all" : "Fold"} onClick={() => toggle(record.n)}>{folded ? "▸" : "▾"}</button>
+  ) : undefined;
   return (
     <article
       class={`row kind-${record.type}${isNested ? " nested" : ""}${folded ? " folded" : ""}`}
@@ -164,12 +190,10 @@ export const Row = memo(function Row({ record, total, isCurrent, isUnfolded, chi
       aria-current={isCurrent ? "true" : undefined}
       onClick={() => (current.value = record.n)}
     >
-      <RecordHead record={record} />
+      <RecordHead record={record} isNested={isNested} words={words} toggle={sign} />
       {taken && <CompactionView taken={taken} />}
-      <Text record={record} folded={folded} />
-      {isFoldable(record) && hasMore && (
-        <button type="button" class="fold" aria-expanded={!folded} onClick={() => toggle(record.n)}>{folded ? `Show all, ${bytes(record.bytes)}` : "Fold"}</button>
-      )}
+      <Text record={record} folded={folded} words={words} />
+      {canFold && !isLine && folded && <button type="button" class="fold" onClick={() => toggle(record.n)}>Show all, {bytes(record.bytes)}</button>}
       {!isFoldable(record) && isCutNow && (
         <button type="button" class="fold" onClick={() => void loadWhole(record.n)}>Show all, {bytes(record.bytes)}</button>
       )}

@@ -4,14 +4,14 @@ import { batch, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type Hit, type SearchAnswer, type Session, get, getAnswer, query } from "./api";
-import { FILTERS, FilterBar, activeFilters, filterValue } from "./filters";
+import { FILTERS, FilterBar, RECORD_FILTERS, activeFilters, filterValue } from "./filters";
 import { onKeys } from "./keys";
 import { PinButton } from "./memory";
 import { announce } from "./notice";
 import { onScreen, open, parameters, route, sessionPath, setParameter } from "./route";
 import { Sessions, type SessionPage } from "./sessions";
 import { Empty, Failed, Skeleton } from "./state";
-import { Ago, Marked, count, kindName, shortWorkspace, titleOf, visible } from "./text";
+import { Ago, Marked, count, kindName, shortWorkspace, titleOf, visible, wordsToMark } from "./text";
 
 const answer = signal<SearchAnswer | undefined>(undefined);
 const sessions = signal<SessionPage | undefined>(undefined);
@@ -22,18 +22,40 @@ const selected = signal(0);
 let running: AbortController | undefined;
 /** How sure the search is of its best hit; known once typing has paused. */
 const confidence = signal<number | undefined>(undefined);
+const HITS_MAX = 50;
 const TYPING_PAUSE_MS = 300;
 /** The figure is calibrated on prompts and questions; of a few keywords it says nothing. */
 const SENTENCE_WORDS_MIN = 4;
 
-/** Asks how sure the search is. The answer to a half-typed word would say little. */
-async function loadConfidence(asked: Record<string, unknown>, abort: AbortSignal): Promise<void> {
+/** At most this many facts are added once typing has paused. */
+const SETTLED_FACTS = 5;
+
+/**
+ * Asks what takes longer than a key: how sure the search is, and which facts answer the words in other
+ * words. The answer to a half-typed word would say little.
+ */
+async function settle(asked: Record<string, unknown>, abort: AbortSignal): Promise<void> {
   confidence.value = undefined;
-  if (String(asked["q"]).trim().split(/\s+/).length < SENTENCE_WORDS_MIN) return;
   await new Promise((resolve) => setTimeout(resolve, TYPING_PAUSE_MS));
   if (abort.aborted) return;
-  const settled = await get<SearchAnswer>(query("/memory/search", { ...asked, k: 1, group: true }), abort).catch(() => undefined);
-  if (!abort.aborted) confidence.value = settled?.confidence ?? undefined;
+  const search = (more: Record<string, unknown>) =>
+    get<SearchAnswer>(query("/memory/search", { ...asked, group: true, ...more }), abort).catch(() => undefined);
+  const isSentence = String(asked["q"]).trim().split(/\s+/).length >= SENTENCE_WORDS_MIN;
+  const [sure, facts] = await Promise.all([
+    isSentence ? search({ k: 1 }) : undefined,
+    asked["type"] ? undefined : search({ k: SETTLED_FACTS, type: "facts" }),
+  ]);
+  const before = answer.value;
+  if (abort.aborted || !before) return;
+  const known = new Set(before.hits.map((hit) => hit.id));
+  const added = facts?.hits.filter((hit) => !known.has(hit.id)) ?? [];
+  batch(() => {
+    confidence.value = sure?.confidence ?? undefined;
+    if (added.length === 0) return;
+    answer.value = { ...before, hits: [...before.hits, ...added] };
+    // What is selected stays selected.
+    selected.value += added.length;
+  });
 }
 
 function nextPage(headers: Headers): string | undefined {
@@ -49,17 +71,18 @@ async function load(): Promise<void> {
   const slow = setTimeout(() => (loading.value = true), 150);
   try {
     if (words.trim()) {
-      const path = query("/memory/search", { ...filters, q: words, k: 50, typing: true, group: true });
+      const path = query("/memory/search", { ...filters, q: words, k: HITS_MAX, typing: true, group: true });
       const found = await get<SearchAnswer>(path, request.signal);
       batch(() => {
         answer.value = found;
         selected.value = 0;
+        unfolded.value = new Set();
         error.value = undefined;
       });
-      void loadConfidence({ ...filters, q: words }, request.signal);
+      void settle({ ...filters, q: words }, request.signal);
       announce(found.hits.length === 0 ? "Nothing found" : count(found.hits.length, "hit"));
     } else {
-      const { type: _type, tool: _tool, path: _path, session_id: _session, ...rest } = filters;
+      const rest = Object.fromEntries(Object.entries(filters).filter(([name]) => !RECORD_FILTERS.has(name)));
       const marks = { starred: parameters.value.get("starred"), archived: parameters.value.get("archived") };
       const listed = await getAnswer<Session[]>(query("/sessions", { ...rest, ...marks, limit: 50 }), request.signal);
       batch(() => {
@@ -167,17 +190,18 @@ function FactRow({ hit, words, at }: { hit: Hit; words: string[]; at: number }):
 }
 
 function Hits({ found }: { found: SearchAnswer }): JSX.Element {
-  const words = (parameters.value.get("q") ?? "").split(/\s+/).filter(Boolean);
+  const asked = parameters.value.get("q") ?? "";
+  const words = wordsToMark(asked);
   const facts = found.hits.filter((hit) => hit.type === "fact");
   const records = found.hits.filter((hit) => hit.type !== "fact");
-  if (found.hits.length === 0) return <NothingFound words={words.join(" ")} />;
+  if (found.hits.length === 0) return <NothingFound words={asked} />;
   const known = new Map(found.sessions?.map((session) => [session.id, session]));
   const best = Math.max(...found.hits.map((hit) => hit.score), 1);
   let at = 0;
   return (
     <>
       <p class="status" role="status">
-        <span>{count(found.hits.length, "hit")}{found.hits.length === 50 && " or more"} in {count(grouped(records).length, "session")}</span>
+        <span>{count(records.length, "hit")}{records.length + facts.length >= HITS_MAX && " or more"} in {count(grouped(records).length, "session")}</span>
         <Confidence found={found} /><span class="faint">{found.took_ms} ms</span>
       </p>
       {facts.length > 0 && (
@@ -190,16 +214,36 @@ function Hits({ found }: { found: SearchAnswer }): JSX.Element {
             <h2>
               <a href={sessionPath(group.session)}>{visible(titleOf(session))}</a>
               <span class="faint">
-                {session && <span class="agent">{session.agent}</span>} {shortWorkspace(group.hits[0]!.workspace)}
+                {session && <><span class={`dot agent-${session.agent}`} aria-hidden="true" /> <span class="agent">{session.agent}</span> · </>}{shortWorkspace(group.hits[0]!.workspace)}
                 {session?.outcome && <> · <span class={`outcome ${session.outcome}`}>{session.outcome}</span></>} · {count(group.hits.length, "hit")}
               </span>
             </h2>
-            {group.hits.map((hit) => <HitRow key={hit.id} hit={hit} words={words} at={at++} best={best} />)}
+            <GroupHits group={group} words={words} from={(at += shownHits(group).length) - shownHits(group).length} best={best} />
           </section>
         );
       })}
     </>
   );
+}
+
+/** Hits of a session that are shown until someone asks for the others, so that several sessions are in view. */
+const SHOWN_HITS = 4;
+/** Sessions whose hits are all shown. */
+const unfolded = signal<ReadonlySet<string>>(new Set());
+
+function GroupHits({ group, words, from, best }: { group: Group; words: string[]; from: number; best: number }): JSX.Element {
+  const shown = shownHits(group);
+  const hidden = group.hits.length - shown.length;
+  return (
+    <>
+      {shown.map((hit, at) => <HitRow key={hit.id} hit={hit} words={words} at={from + at} best={best} />)}
+      {hidden > 0 && <button type="button" class="quiet more-hits" onClick={() => (unfolded.value = new Set(unfolded.value).add(group.session))}>{count(hidden, "more hit")} in this session</button>}
+    </>
+  );
+}
+
+function shownHits({ session, hits }: Group): Hit[] {
+  return unfolded.value.has(session) || hits.length === SHOWN_HITS + 1 ? hits : hits.slice(0, SHOWN_HITS);
 }
 
 function NothingFound({ words }: { words: string }): JSX.Element {

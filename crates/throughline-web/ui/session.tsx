@@ -13,7 +13,7 @@ import { Minimap } from "./minimap";
 import { failure, show } from "./notice";
 import { open, sessionPath } from "./route";
 import { shareSession } from "./share";
-import { Side } from "./side";
+import { Side, isSideOpen } from "./side";
 import { Empty, Failed, Skeleton } from "./state";
 import { Ago, amount, count, money, shortWorkspace, titleOf, visible } from "./text";
 import {
@@ -202,6 +202,7 @@ function Head({ session }: { session: Session }): JSX.Element {
         <h1>{visible(titleOf(session))}</h1>
         {session.tags.map((tag) => <span class="tag">{visible(tag)}</span>)}
         {session.archived && <span class="tag">archived</span>}
+        <button type="button" class="quiet" title="Name and tags" onClick={() => editMarks(session)}>Rename <KeyHint keys="R" /></button>
       </div>
       <p class="chips">
         <span class="chip"><span class={`dot agent-${session.agent}`} aria-hidden="true" />{session.agent}</span>
@@ -227,6 +228,7 @@ function Toolbar({ session }: { session: Session }): JSX.Element {
         {MODES.map(([name, label, title]) => <button type="button" title={title} aria-pressed={mode.value === name} onClick={() => setMode(name)}>{label}</button>)}
       </span>
       <span class="segmented" role="group" aria-label="Jump to the next">
+        <span class="segment-label" aria-hidden="true">Next</span>
         <button type="button" onClick={() => jumpToKind("prompt", 1)}>Prompt <KeyHint keys="J" /></button>
         <button type="button" disabled={session.errors === 0} onClick={() => jumpToKind("error", 1)}>Error <KeyHint keys="e" /></button>
         <button type="button" onClick={() => jumpToKind("artifact", 1)}>Change <KeyHint keys="d" /></button>
@@ -234,9 +236,9 @@ function Toolbar({ session }: { session: Session }): JSX.Element {
       <button type="button" aria-pressed={isFollowing.value} onClick={() => ACTIONS["t"]!()}>Follow{unseen.value > 0 && !isFollowing.value ? ` (${amount(unseen.value)} new)` : ""}</button>
       {finding.value || found.value ? <FindBox /> : <button type="button" onClick={() => (finding.value = true)}>Find <KeyHint keys="f" /></button>}
       <span class="spacer" />
-      <button type="button" onClick={() => editMarks(session)}>Name <KeyHint keys="R" /></button>
+      <button type="button" class="about-button" aria-expanded={isSideOpen.value} aria-controls="about" onClick={() => (isSideOpen.value = !isSideOpen.value)}>About</button>
       <button type="button" onClick={() => void shareSession(session)}>Share</button>
-      <button type="button" class="primary" onClick={() => void copyResume()} title={resumeCommand(session.id)}>Copy resume <KeyHint keys="c" /></button>
+      <button type="button" class="primary" onClick={() => void copyResume()} title={resumeCommand(session.id)}>Copy resume<span class="roomy"> command</span> <KeyHint keys="c" /></button>
     </div>
   );
 }

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import type { Session } from "./api";
 import { parameters, sessionPath, setParameter } from "./route";
-import { activeFilters } from "./filters";
+import { activeFilters, needsWords } from "./filters";
 import { Empty } from "./state";
 import { Ago, amount, count, money, shortWorkspace, titleOf, visible } from "./text";
 
@@ -44,8 +44,7 @@ function SessionRow({ session, at, isSelected }: { session: Session; at: number;
           {session.gone && <> · log deleted</>}
           {session.evicted > 0 && <> · only its digest is left</>}
         </span>
-        <span class="number">{amount(session.records)}<small> records</small></span>
-        <span class="number cost">{money(session.cost_usd)}</span>
+        <span class="number">{amount(session.records)}<small>{session.records === 1 ? " record" : " records"}</small>{session.cost_usd ? <small class="cost">{money(session.cost_usd)}</small> : null}</span>
         <span class="faint when"><Ago at={session.ended ?? session.started} /></span>
       </a>
     </li>
@@ -68,7 +67,7 @@ export function Sessions({ page, selected, loadMore }: { page: SessionPage; sele
   return (
     <>
       <div class="status">
-        <span role="status">{count(page.total, "session")}, latest first</span>
+        <span role="status">{count(page.total, "session")}, latest first{needsWords() && "; type, tool, path and session filter the hits of a search"}</span>
         <span class="spacer" />
         <Toggle name="starred">★ Starred</Toggle>
         <Toggle name="archived">Archived</Toggle>

@@ -7,8 +7,10 @@ import { resumeCommand } from "./session";
 import { sessionPath } from "./route";
 import { Show, load, loaded } from "./state";
 import { amount, count, money, titleOf, visible } from "./text";
-import { details, jump, outline, sessionId, entry, total } from "./timeline";
+import { current, details, jump, outline, sessionId, shortPath, total } from "./timeline";
 
+/** Whether this panel stands before the timeline, where there is no room beside it. */
+export const isSideOpen = signal(false);
 const tab = signal<"digest" | "files" | "turns">("digest");
 const turns = loaded<Turn[]>();
 let turnsOf = "";
@@ -67,34 +69,29 @@ function Digest({ answer }: { answer: SessionAnswer }): JSX.Element {
   );
 }
 
-/** The files that were changed, from the records that are loaded or the digest. */
+/** Goes to a record. Where the timeline is behind this panel, it comes to the front. */
+function goTo(n: number): void {
+  isSideOpen.value = false;
+  jump(n);
+}
+
+/** The changed files with their changes, and what the digest says was changed by other means. */
 function Files({ answer }: { answer: SessionAnswer }): JSX.Element {
-  const kinds = outline.value?.kind ?? [];
-  const changed = new Map<string, { n: number; times: number }>();
-  let unknown = 0;
-  for (const [n, kind] of kinds.entries()) {
-    if (kind !== "artifact") continue;
-    const path = entry(n)?.path;
-    if (!path) {
-      unknown++;
-      continue;
-    }
-    const known = changed.get(path);
-    changed.set(path, known ? { ...known, times: known.times + 1 } : { n, times: 1 });
-  }
+  const changes = Object.entries(outline.value?.changes ?? {}).sort((a, b) => a[1][0]! - b[1][0]!);
   const digest = (answer.digest ?? {}) as Record<string, unknown>;
-  const others = items<Deed>(digest["done"]).filter((deed) => deed.kind === "changed" && ![...changed.keys()].some((path) => path.endsWith(deed.what)));
-  if (changed.size === 0 && others.length === 0) return <p class="faint">This session changed no file.</p>;
+  const others = items<Deed>(digest["done"]).filter((deed) => deed.kind === "changed" && !changes.some(([path]) => path.endsWith(deed.what)));
+  const history = (path: string) => <a href={`/ui/files?ask=blame&q=${encodeURIComponent(path)}`}>history</a>;
+  if (changes.length === 0 && others.length === 0) return <p class="faint">This session changed no file.</p>;
   return (
-    <>
-      <ul class="file-list">
-        {[...changed].map(([path, { n, times }]) => (
-          <li><button type="button" class="link" onClick={() => jump(n)}>{visible(path)}</button>{times > 1 && <small> ×{times}</small>} <a href={`/ui/files?ask=blame&q=${encodeURIComponent(path)}`}>history</a></li>
-        ))}
-        {others.map((deed) => <li>{visible(deed.what)} <a href={`/ui/files?ask=blame&q=${encodeURIComponent(deed.what)}`}>history</a></li>)}
-      </ul>
-      {unknown > 0 && <p class="faint">{count(unknown, "change")} further away; scroll there to list the paths.</p>}
-    </>
+    <ul class="file-list">
+      {changes.map(([path, places]) => (
+        <li>
+          <button type="button" class="link" title={path} onClick={() => goTo(places.find((n) => n > current.value) ?? places[0]!)}>{visible(shortPath(path))}</button>
+          <small>{count(places.length, "change")} · {history(path)}</small>
+        </li>
+      ))}
+      {others.map((deed) => <li>{visible(deed.what)} <small>{history(deed.what)}</small></li>)}
+    </ul>
   );
 }
 
@@ -111,7 +108,7 @@ function Turns(): JSX.Element {
             <ol class="turns">
               {list.map((turn, at) => (
                 <li>
-                  <button type="button" class="link" onClick={() => jump(turn.n)} title={`${amount(turn.input + turn.cache_read + turn.cache_write)} in, ${amount(turn.output)} out, ${turn.requests} requests`}>
+                  <button type="button" class="link" onClick={() => goTo(turn.n)} title={`${amount(turn.input + turn.cache_read + turn.cache_write)} in, ${amount(turn.output)} out, ${turn.requests} requests`}>
                     <span>{at + 1}</span>
                     <span class="bar"><i style={{ width: `${(100 * turn.context_tokens) / most}%` }} /></span>
                     <span class="number">{amount(turn.context_tokens)}</span>
@@ -131,7 +128,7 @@ const TABS: ["digest" | "files" | "turns", string][] = [["digest", "Digest"], ["
 
 export function Side({ answer }: { answer: SessionAnswer }): JSX.Element {
   return (
-    <aside aria-label="About this session">
+    <aside id="about" aria-label="About this session" class={isSideOpen.value ? "open" : undefined}>
       <div class="tabs" role="tablist" aria-label="About this session">
         {TABS.map(([name, label]) => <button type="button" role="tab" id={`tab-${name}`} aria-controls="side-panel" aria-selected={tab.value === name} onClick={() => (tab.value = name)}>{label}</button>)}
       </div>

@@ -5,10 +5,15 @@ import { type Keeping, type SwitchAnswer, type Workspace, call, get } from "./ap
 import { confirmDialog } from "./dialog";
 import { failure, show } from "./notice";
 import { Show, load, loaded } from "./state";
-import { count, visible } from "./text";
+import { Ago, count, visible } from "./text";
 
 export const workspaces = loaded<Workspace[]>();
 const keeping = loaded<Keeping>();
+
+/** Workspaces with the latest work first. */
+export function byUse(list: Workspace[]): Workspace[] {
+  return list.toSorted((a, b) => (b.last ?? "").localeCompare(a.last ?? "") || b.sessions - a.sessions);
+}
 
 export async function loadSwitches(): Promise<void> {
   await Promise.all([load(workspaces, get<Workspace[]>("/workspaces")), load(keeping, get<Keeping>("/retention"))]);
@@ -54,10 +59,12 @@ function Row({ workspace, kept }: { workspace: Workspace; kept: Keeping }): JSX.
   const { key } = workspace;
   return (
     <tr>
-      <td><b>{visible(key)}</b><br /><span class="faint">{count(workspace.sessions, "session")}, {count(workspace.facts, "fact")}</span></td>
+      <td class="wide">
+        <b>{visible(key)}</b><br />
+        <span class="faint">{count(workspace.sessions, "session")}, {count(workspace.facts, "fact")}{workspace.last && <>, last <Ago at={workspace.last} /></>}{workspace.injection_off && ` · no memory: ${workspace.injection_off}`}</span>
+      </td>
       <td class="middle"><Toggle label={`Give memory in ${key}`} on={!workspace.injection_off} disabled={!kept.injection || !workspace.captured} set={(on) => void setSwitch({ switch: "injection", workspace: key }, on)} /></td>
       <td class="middle"><Toggle label={`Give texts that may contain a secret in ${key}`} on={workspace.sensitive} disabled={kept.sensitive} set={(on) => void setSwitch({ switch: "sensitive", workspace: key }, on)} /></td>
-      <td class="faint">{workspace.injection_off ?? ""}</td>
     </tr>
   );
 }
@@ -77,8 +84,8 @@ export function Switches(): JSX.Element {
             {(list) => (
               <div class="scroll-x" tabIndex={0} role="region" aria-label="Switches of workspaces">
                 <table>
-                  <thead><tr><th>Workspace</th><th>Give memory</th><th>Also sensitive texts</th><th>Why no memory</th></tr></thead>
-                  <tbody>{list.map((workspace) => <Row key={workspace.key} workspace={workspace} kept={kept} />)}</tbody>
+                  <thead><tr><th>Workspace</th><th>Give memory</th><th>Also sensitive texts</th></tr></thead>
+                  <tbody>{byUse(list).map((workspace) => <Row key={workspace.key} workspace={workspace} kept={kept} />)}</tbody>
                 </table>
               </div>
             )}

@@ -28,9 +28,19 @@ export function visible(text: string): ComponentChildren {
   return parts;
 }
 
-/** Marks the words of a query in a text. */
+/** Words that nearly every text has; marking them would hide the others. */
+const COMMON = new Set("a an and are as at be by can did do does for from how i in is it my of on or our the this to was we were what when where which who why with you your".split(" "));
+
+/** The words of a query that are worth marking. */
+export function wordsToMark(query: string): string[] {
+  const words = query.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter((word) => word.length > 1);
+  const rare = words.filter((word) => !COMMON.has(word));
+  return rare.length > 0 ? rare : words;
+}
+
+/** Marks words in a text, wherever they stand. */
 export function Marked({ text, words }: { text: string; words: string[] }): JSX.Element {
-  const escaped = words.filter((word) => word.length > 1).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   if (escaped.length === 0) return <>{visible(text)}</>;
   const pieces = text.split(new RegExp(`(${escaped.join("|")})`, "giu"));
   return <>{pieces.map((piece, at) => (at % 2 ? <mark>{visible(piece)}</mark> : visible(piece)))}</>;
@@ -46,7 +56,7 @@ export function Ago({ at }: { at: string | number | null | undefined }): JSX.Ele
   if (at === null || at === undefined) return <span class="faint">no time</span>;
   const time = new Date(at);
   const seconds = (time.getTime() - Date.now()) / 1000;
-  if (Math.abs(seconds) < 60) return <time dateTime={time.toISOString()} title={time.toLocaleString()}>now</time>;
+  if (Math.abs(seconds) < 60) return <time dateTime={time.toISOString()} title={time.toLocaleString()}>just now</time>;
   const [unit, size] = STEPS.find(([, size]) => Math.abs(seconds) >= size) ?? ["minute", 60];
   return (
     <time dateTime={time.toISOString()} title={time.toLocaleString()}>

@@ -34,14 +34,23 @@ export const found = signal<{ words: string; matches: number[]; more: boolean } 
 
 const whole = new Map<string, TimelineRecord>();
 const pages = new Map<number, TimelineRecord[] | "loading">();
-/** The rows of the list: positions of records, or all of them. */
+/** The rows of the list: positions of records, or all of them in the order of the log. */
 let rows: Int32Array | undefined;
+/** The row of each record; -1 if it is not listed. */
+let places: Int32Array | undefined;
 let heights = new Heights(0, USUAL_HEIGHT);
 /** The row that must stay in view until the person scrolls. */
 let target: number | undefined;
 let loaded: string | undefined;
 
 export const sessionId = () => loaded ?? "";
+
+/** A path as seen from the folder of the session. */
+export function shortPath(path: string): string {
+  const folder = details.value?.session.folder;
+  return folder && path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
+}
+
 const base = () => `/sessions/${encodeURIComponent(sessionId())}`;
 
 onScreen("s", (id) => {
@@ -53,7 +62,7 @@ async function loadSession(id: string): Promise<void> {
   loaded = id;
   pages.clear();
   whole.clear();
-  rows = undefined;
+  rows = places = undefined;
   batch(() => {
     details.value = undefined;
     outline.value = undefined;
@@ -99,6 +108,11 @@ async function loadOutline(id: string): Promise<void> {
   const read = await get<Outline>(`${base()}/outline`);
   if (id !== loaded) return;
   outline.value = read;
+  if (read.follows.length > 0) {
+    arrange(mode.value);
+    if (target !== undefined) target = rowOf(current.value);
+    version.value++;
+  }
   const hasCompactions = read.kind.includes("summary");
   const hasSubagents = (details.value?.subagents.length ?? 0) > 0;
   if (hasSubagents) {
@@ -176,16 +190,32 @@ export const recordAt = (row: number) => rows?.[row] ?? row;
 export const rowHeights = () => heights;
 export const targetRow = () => target;
 
-/** The row of a record, or the last one before it. */
-export function rowOf(n: number): number {
-  if (!rows) return n;
-  let [low, high] = [0, rows.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (rows[middle]! <= n) low = middle + 1;
-    else high = middle;
+/** Lists the records of a mode. What belongs to a call stands below it, also where several calls were made at once. */
+function arrange(next: Mode): void {
+  const read = outline.value!;
+  const shown = SHOWN[next];
+  const followers = new Map(read.follows.map(([n, before]) => [before!, n!]));
+  const moved = new Set(followers.values());
+  rows = places = undefined;
+  if (shown || moved.size > 0) {
+    const order: number[] = [];
+    for (let n = 0; n < read.kind.length; n++) {
+      if (moved.has(n)) continue;
+      for (let at: number | undefined = n; at !== undefined; at = followers.get(at)) if (!shown || shown.has(read.kind[at]!)) order.push(at);
+    }
+    rows = Int32Array.from(order);
+    places = new Int32Array(read.kind.length).fill(-1);
+    for (const [row, n] of order.entries()) places[n] = row;
   }
-  return Math.max(0, low - 1);
+  heights = new Heights(rowCount(), USUAL_HEIGHT, next === mode.value ? heights : undefined);
+}
+
+/** The row of a record, or that of the last listed one before it. */
+export function rowOf(n: number): number {
+  if (!places) return n;
+  let at = Math.min(n, places.length - 1);
+  while (at > 0 && places[at]! < 0) at--;
+  return Math.max(0, places[at] ?? 0);
 }
 
 export function releaseTarget(): void {
@@ -193,11 +223,8 @@ export function releaseTarget(): void {
 }
 
 export function setMode(next: Mode): void {
-  const kinds = outline.value?.kind;
-  if (!kinds) return;
-  const shown = SHOWN[next];
-  rows = shown && Int32Array.from(kinds.keys()).filter((n) => shown.has(kinds[n]!));
-  heights = new Heights(rowCount(), USUAL_HEIGHT);
+  if (!outline.value) return;
+  arrange(next);
   mode.value = next;
   jump(recordAt(rowOf(current.value)));
 }
@@ -217,7 +244,11 @@ export async function refresh(session: string): Promise<void> {
     version.value++;
   });
   outline.value = await get<Outline>(`${base()}/outline`);
-  if (rows) setMode(mode.value);
+  if (rows || outline.value.follows.length > 0) {
+    arrange(mode.value);
+    if (isFollowing.value) jump(last.total - 1);
+    version.value++;
+  }
   details.value = await get<SessionAnswer>(base());
 }
 
@@ -279,6 +310,9 @@ export function jumpToMatch(by: 1 | -1, orHere = false): void {
   const next =
     by > 0 ? matches.find((n) => n > here || (orHere && n === here)) ?? matches[0] : matches.findLast((n) => n < here) ?? matches.at(-1);
   jump(next!);
+  // The match may stand after the place where the text was cut.
+  const shown = entry(next!);
+  if (!shown || isCut(shown)) void loadWhole(next!);
 }
 
 // Folding: long records are folded until someone unfolds them.

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { type OwnUsage, type UsageAnswer, type UsageGroup, get, query } from "./api";
 import { onScreen, parameters, sessionPath, setParameter } from "./route";
 import { Empty, Show, load, loaded } from "./state";
-import { Ago, amount, cost, count, money, shortWorkspace, titleOf, visible } from "./text";
+import { Ago, amount, cost, count, money, shortWorkspace, visible } from "./text";
 
 const GROUPS = ["day", "model", "agent", "workspace", "session"];
 const usage = loaded<UsageAnswer>();
@@ -29,6 +29,11 @@ function isoDay(day: Date): string {
   return day.toISOString().slice(0, 10);
 }
 
+/** A narrow screen shows the latest months first. */
+function showLatest(box: HTMLElement | null): void {
+  if (box) box.scrollLeft = box.scrollWidth;
+}
+
 /** A calendar of the last year; each day is as strong as its share of the strongest day. */
 function Calendar({ groups }: { groups: UsageGroup[] }): JSX.Element {
   const byDay = new Map(groups.map((group) => [group.name, group]));
@@ -42,8 +47,8 @@ function Calendar({ groups }: { groups: UsageGroup[] }): JSX.Element {
   const active = cells.filter((day) => byDay.has(day)).length;
   const wide = (WEEKS + 1) * CELL + 34;
   return (
-    <div class="calendar scroll-x" tabIndex={0} role="region" aria-label="Calendar of the last year">
-      <svg width={wide} height={7 * CELL + 20} viewBox={`0 0 ${wide} ${7 * CELL + 20}`} role="img" aria-label={`Tokens of the last year: ${active} active days`}>
+    <div class="calendar scroll-x" tabIndex={0} role="region" aria-label="Calendar of the last year" ref={showLatest}>
+      <svg viewBox={`0 0 ${wide} ${7 * CELL + 20}`} role="img" aria-label={`Tokens of the last year: ${active} active days`}>
         {["Mon", "Wed", "Fri"].map((name, at) => <text x={0} y={20 + (2 * at + 0.75) * CELL}>{name}</text>)}
         {cells.map((day, at) => {
           const tokens = byDay.get(day)?.total ?? 0;
@@ -66,7 +71,7 @@ function Calendar({ groups }: { groups: UsageGroup[] }): JSX.Element {
 
 function name(group: UsageGroup): JSX.Element {
   if (!group.name) return <>unknown</>;
-  if (groupedBy() === "session") return <a href={sessionPath(group.name)}>{visible(titleOf(group))}</a>;
+  if (groupedBy() === "session") return <a href={sessionPath(group.name)}>{visible(group.title ?? group.name)}</a>;
   return <span title={group.name}>{visible(groupedBy() === "workspace" ? shortWorkspace(group.name) : group.name)}</span>;
 }
 

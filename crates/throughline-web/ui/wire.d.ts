@@ -1228,6 +1228,13 @@ export interface components {
              */
             traces_cleared: boolean;
         };
+        /** @description A prompt that was given something */
+        GivenPrompt: {
+            /** @description Its record */
+            id: string;
+            /** @description The beginning of its text */
+            text: string;
+        };
         Health: {
             encrypted: boolean;
             /** Format: int64 */
@@ -1326,6 +1333,7 @@ export interface components {
             at: string;
             id: string;
             items: components["schemas"]["InjectedItem"][];
+            prompt?: components["schemas"]["GivenPrompt"] | null;
             session_id?: string | null;
             /** Format: int64 */
             tokens: number;
@@ -1483,6 +1491,18 @@ export interface components {
             at: (number | null)[];
             /** @description The size of each text */
             bytes: number[];
+            /** @description The changed files, with the positions of their changes */
+            changes: {
+                [key: string]: number[];
+            };
+            /**
+             * @description Records that do not stand directly behind their call, because several calls were made at
+             *     once: the position of the record, and the position of the record that it follows
+             */
+            follows: [
+                number,
+                number
+            ][];
             /** @description The type of each record */
             kind: string[];
             /** @description For each record, the position of its tool in `tools` */

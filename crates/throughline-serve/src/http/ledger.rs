@@ -1,11 +1,13 @@
 //! Routes for what memory did and costs: injections and their verdicts, usage, and what is kept.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use memory::MemoryItem;
+use memory::{MemoryItem, RecordId, SessionId};
 use serde::{Deserialize, Serialize};
 use store::retention::{PlannedEviction, RetentionPolicy};
 use store::{Injection, InjectionVerdict, ModelCall, Store, UsageFilter};
@@ -43,11 +45,22 @@ pub(super) struct InjectionView {
     id: String,
     at: String,
     session_id: Option<String>,
+    /// The prompt that was given this; none if it is not stored
+    prompt: Option<GivenPrompt>,
     workspace: Option<String>,
     tokens: u64,
     /// `good`, `bad`, or none
     verdict: Option<&'static str>,
     items: Vec<InjectedItemView>,
+}
+
+/// A prompt that was given something
+#[derive(Debug, Serialize, ToSchema)]
+struct GivenPrompt {
+    /// Its record
+    id: String,
+    /// The beginning of its text
+    text: String,
 }
 
 /// A fact or record that a prompt was given
@@ -79,15 +92,67 @@ pub(super) async fn injections(
         let session = session.map(|id| find_session(store, &AccessScope::unrestricted(), &id));
         let session = session.transpose()?.map(|session| session.id);
         let injections = store.injections(session.as_ref(), limit)?;
-        let views = injections
-            .into_iter()
-            .map(|found| injection_view(store, found));
+        let mut prompts = PromptFinder::new(store);
+        let views = injections.into_iter().map(|found| {
+            let prompt = prompts.find(&found)?;
+            injection_view(store, found, prompt)
+        });
         Ok(views.collect::<store::Result<Vec<_>>>()?)
     });
     Ok(Json(listed.await?))
 }
 
-fn injection_view(store: &Store, injection: Injection) -> store::Result<InjectionView> {
+/// Finds the prompts that injections answered. The ledger keeps only a hash of each prompt, so it
+/// is the prompt of the session that was sent at the same time.
+struct PromptFinder<'a> {
+    store: &'a Store,
+    sessions: BTreeMap<SessionId, Vec<(RecordId, Timestamp)>>,
+}
+
+/// An agent writes a prompt to its log this long before or after it asks for memory, at most.
+const PROMPT_MS_MAX: u64 = 60_000;
+
+impl<'a> PromptFinder<'a> {
+    const fn new(store: &'a Store) -> Self {
+        Self {
+            store,
+            sessions: BTreeMap::new(),
+        }
+    }
+
+    fn find(&mut self, injection: &Injection) -> store::Result<Option<GivenPrompt>> {
+        let Some(session) = &injection.session else {
+            return Ok(None);
+        };
+        if !self.sessions.contains_key(session) {
+            let sent = self.store.prompt_times(session)?;
+            self.sessions.insert(session.clone(), sent);
+        }
+        let at = injection.at.as_millisecond();
+        let sent = self.sessions.get(session).into_iter().flatten();
+        let distances = sent.map(|(id, sent)| (sent.as_millisecond().abs_diff(at), *id));
+        let near = distances.filter(|(distance, _)| *distance <= PROMPT_MS_MAX);
+        let Some((_, id)) = near.min_by_key(|(distance, _)| *distance) else {
+            return Ok(None);
+        };
+        let record = self.store.read_record(id)?;
+        Ok(record.map(|record| GivenPrompt {
+            id: id.to_string(),
+            text: shorten_item(record.content),
+        }))
+    }
+}
+
+fn shorten_item(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(ITEM_BYTES_MAX));
+    text
+}
+
+fn injection_view(
+    store: &Store,
+    injection: Injection,
+    prompt: Option<GivenPrompt>,
+) -> store::Result<InjectionView> {
     let mut items = Vec::with_capacity(injection.items.len());
     for given in injection.items {
         let (kind, id, text) = match given.item {
@@ -107,10 +172,7 @@ fn injection_view(store: &Store, injection: Injection) -> store::Result<Injectio
         items.push(InjectedItemView {
             kind,
             id,
-            text: text.map(|mut text| {
-                text.truncate(text.floor_char_boundary(ITEM_BYTES_MAX));
-                text
-            }),
+            text: text.map(shorten_item),
             tokens: given.tokens.0,
             used: given.used,
         });
@@ -119,6 +181,7 @@ fn injection_view(store: &Store, injection: Injection) -> store::Result<Injectio
         id: injection.name,
         at: injection.at.to_string(),
         session_id: injection.session.map(|id| id.to_string()),
+        prompt,
         workspace: injection.workspace,
         tokens: injection.tokens.0,
         verdict: injection.verdict.map(|verdict| match verdict {

@@ -1,5 +1,7 @@
 //! Routes for what is inside a session: its timeline, its outline, and finding a text in it.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
 use memory::layers::{Card, CardKey};
@@ -179,6 +181,11 @@ pub(super) struct Outline {
     /// When each record was made, in milliseconds since 1970
     at: Vec<Option<i64>>,
     tools: Vec<String>,
+    /// Records that do not stand directly behind their call, because several calls were made at
+    /// once: the position of the record, and the position of the record that it follows
+    follows: Vec<(usize, usize)>,
+    /// The changed files, with the positions of their changes
+    changes: BTreeMap<String, Vec<usize>>,
 }
 
 /// What the records of a session are, without their texts
@@ -201,6 +208,8 @@ pub(super) async fn outline(
         bytes: outline.bytes,
         at: outline.at,
         tools: outline.tools,
+        follows: outline.follows,
+        changes: outline.changes,
     }))
 }
 

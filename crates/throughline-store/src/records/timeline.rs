@@ -1,5 +1,7 @@
 //! Reading a session page by page, and counting what the store holds.
 
+use std::collections::{BTreeMap, HashMap};
+
 use jiff::Timestamp;
 use memory::{RecordId, RecordKind, SessionId};
 use rusqlite::{OptionalExtension, Row, params};
@@ -35,6 +37,12 @@ pub struct SessionOutline {
     pub at: Vec<Option<i64>>,
     /// The names of the tools, each once.
     pub tools: Vec<String>,
+    /// Records that belong to an earlier call and do not stand directly after it, because the
+    /// agent made several calls at once: the position of the record, and the position of the
+    /// record of the same call that it follows.
+    pub follows: Vec<(usize, usize)>,
+    /// The changed files, with the positions of their changes.
+    pub changes: BTreeMap<String, Vec<usize>>,
 }
 
 impl SessionOutline {
@@ -44,6 +52,28 @@ impl SessionOutline {
             self.tools.push(tool);
             self.tools.len() - 1
         })
+    }
+}
+
+/// The last record of each call so far, while the records of a session are read in their order.
+#[derive(Default)]
+struct CallOrder {
+    last: HashMap<String, usize>,
+    /// The last record that does not stand directly after its call.
+    moved: Option<usize>,
+}
+
+impl CallOrder {
+    /// Returns the position of a record with that of the record it follows, if another record
+    /// stands between them.
+    fn place(&mut self, at: usize, kind: RecordKind, call: String) -> Option<(usize, usize)> {
+        let before = self.last.insert(call, at);
+        let before = before.filter(|_| kind != RecordKind::ToolUse)?;
+        if before + 1 == at && self.moved != Some(before) {
+            return None;
+        }
+        self.moved = Some(at);
+        Some((at, before))
     }
 }
 
@@ -105,13 +135,24 @@ impl Store {
         let mut outline = SessionOutline::default();
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT kind, tool, size, at FROM records
+                "SELECT kind, tool, size, at, call, path FROM records
                  WHERE session = (SELECT id FROM sessions WHERE name = ?1)
                  ORDER BY line, ordinal, row",
             )?;
             let mut rows = statement.query([session.as_str()])?;
+            let mut calls = CallOrder::default();
             while let Some(row) = rows.next()? {
-                outline.kind.push(kind_from_number(row.get(0)?));
+                let at = outline.kind.len();
+                let kind = kind_from_number(row.get(0)?);
+                if let Some(call) = row.get::<_, Option<String>>(4)? {
+                    outline.follows.extend(calls.place(at, kind, call));
+                }
+                if kind == RecordKind::Artifact
+                    && let Some(path) = row.get(5)?
+                {
+                    outline.changes.entry(path).or_default().push(at);
+                }
+                outline.kind.push(kind);
                 let tool: Option<String> = row.get(1)?;
                 let number = tool.map(|tool| outline.tool_number(tool));
                 outline.tool.push(number);
@@ -119,6 +160,25 @@ impl Store {
                 outline.at.push(row.get(3)?);
             }
             Ok(outline)
+        })
+    }
+
+    /// Returns the prompts of a session and when they were sent, in the order of its log.
+    pub fn prompt_times(&self, session: &SessionId) -> Result<Vec<(RecordId, Timestamp)>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT id, at FROM records
+                 WHERE session = (SELECT id FROM sessions WHERE name = ?1) AND kind = ?2
+                 ORDER BY line, ordinal, row",
+            )?;
+            let kind = RecordKind::Prompt as i64;
+            let mut rows = statement.query(params![session.as_str(), kind])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let id = RecordId::from_bytes(row.get(0)?);
+                found.extend(timestamp_from_millis(row.get(1)?).map(|sent| (id, sent)));
+            }
+            Ok(found)
         })
     }
 
@@ -185,5 +245,44 @@ impl Store {
                 ..counts
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what `CallOrder` says about records, each with its kind and its call.
+    fn place_all(records: &[(RecordKind, &str)]) -> Vec<(usize, usize)> {
+        let mut order = CallOrder::default();
+        let records = records.iter().enumerate();
+        let placed = records.map(|(at, (kind, call))| order.place(at, *kind, (*call).to_owned()));
+        placed.flatten().collect()
+    }
+
+    #[test]
+    fn records_after_their_call_stay_where_they_are() {
+        use RecordKind::{Artifact, ToolResult, ToolUse};
+        let one_by_one = [
+            (ToolUse, "a"),
+            (ToolResult, "a"),
+            (Artifact, "a"),
+            (ToolUse, "b"),
+            (ToolResult, "b"),
+        ];
+        assert_eq!(place_all(&one_by_one), []);
+    }
+
+    #[test]
+    fn results_of_calls_made_at_once_follow_their_own_call() {
+        use RecordKind::{Artifact, ToolResult, ToolUse};
+        let at_once = [
+            (ToolUse, "a"),
+            (ToolUse, "b"),
+            (ToolResult, "a"),
+            (Artifact, "a"),
+            (ToolResult, "b"),
+        ];
+        assert_eq!(place_all(&at_once), [(2, 0), (3, 2), (4, 1)]);
     }
 }

@@ -105,11 +105,20 @@ fn store_page_sessions(daemon: &Daemon) {
             }),
         );
     }
+    let prompt = "What did we decide about the reorder threshold in config.toml?";
+    // The clock of the tests stands at this time, so the ledger finds the prompt of the answer.
+    let sent = 1_794_819_600_000_u64;
+    daemon.post(
+        "/memory/record",
+        &json!({
+            "session_id": "claude:given-1", "type": "prompt", "content": prompt,
+            "workspace": "/home/dev/proj", "ts": sent,
+        }),
+    );
     let given = daemon.post(
         "/memory/context",
         &json!({
-            "prompt": "What did we decide about the reorder threshold in config.toml?",
-            "folder": "/home/dev/proj",
+            "prompt": prompt, "folder": "/home/dev/proj", "session_id": "claude:given-1",
         }),
     );
     assert_ne!(given["text"], "", "{given}");

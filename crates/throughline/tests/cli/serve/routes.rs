@@ -225,6 +225,10 @@ fn a_record_opens_in_its_place() {
     for (at, record) in records.iter().enumerate() {
         assert_eq!(outline["kind"][at], record["type"]);
         assert_eq!(outline["bytes"][at], record["bytes"]);
+        if record["type"] == "artifact" {
+            let places = &outline["changes"][record["path"].as_str().unwrap()];
+            assert!(places.as_array().unwrap().contains(&json!(at)), "{outline}");
+        }
     }
     let word = records[middle]["content"].as_str().unwrap();
     let word = word.split_whitespace().next().unwrap().to_uppercase();
