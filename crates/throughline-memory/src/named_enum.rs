@@ -5,7 +5,7 @@
 /// `Display` writes the name.
 ///
 /// ```
-/// memory::named_enum! {
+/// throughline_memory::named_enum! {
 ///     #[derive(Clone, Copy, Debug, PartialEq)]
 ///     enum Direction {
 ///         Up = "up",
