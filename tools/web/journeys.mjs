@@ -334,8 +334,8 @@ await journey("usage, files, patterns, what is kept and settings are shown", asy
   await press("6");
   await page.getByRole("heading", { name: "How well its memory works" }).waitFor();
   await page.getByLabel("Workspace", { exact: true }).selectOption("/home/dev/proj");
-  // Other workspaces have no preferences, so this is no longer the list of the one before.
-  await page.locator(".capsule summary", { hasText: "preference of the user" }).press("Enter");
+  // Grok worked in no other workspace, so this is no longer the list of the one before.
+  await page.locator(".capsule summary", { hasText: "Grok CLI" }).press("Enter");
   await page.locator(".capsule[open] pre").first().waitFor();
   await page.locator(".budget").waitFor();
   await page.getByText("working memory hits").waitFor();

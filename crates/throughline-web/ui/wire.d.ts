@@ -1496,13 +1496,10 @@ export interface components {
                 [key: string]: number[];
             };
             /**
-             * @description Records that do not stand directly behind their call, because several calls were made at
+             * @description Records that do not come directly after their call, because several calls were made at
              *     once: the position of the record, and the position of the record that it follows
              */
-            follows: [
-                number,
-                number
-            ][];
+            follows: number[][];
             /** @description The type of each record */
             kind: string[];
             /** @description For each record, the position of its tool in `tools` */

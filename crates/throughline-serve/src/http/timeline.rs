@@ -181,9 +181,9 @@ pub(super) struct Outline {
     /// When each record was made, in milliseconds since 1970
     at: Vec<Option<i64>>,
     tools: Vec<String>,
-    /// Records that do not stand directly behind their call, because several calls were made at
+    /// Records that do not come directly after their call, because several calls were made at
     /// once: the position of the record, and the position of the record that it follows
-    follows: Vec<(usize, usize)>,
+    follows: Vec<[usize; 2]>,
     /// The changed files, with the positions of their changes
     changes: BTreeMap<String, Vec<usize>>,
 }
@@ -208,7 +208,7 @@ pub(super) async fn outline(
         bytes: outline.bytes,
         at: outline.at,
         tools: outline.tools,
-        follows: outline.follows,
+        follows: outline.follows.into_iter().map(Into::into).collect(),
         changes: outline.changes,
     }))
 }

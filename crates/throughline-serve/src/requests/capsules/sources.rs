@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use learn::detect::PatternCandidate;
 use memory::layers::{CapsuleKind, CapsuleLine, CapsuleSource};
 use memory::tokens::estimate;
-use memory::{FactKind, Session, SessionKind, Tokens};
+use memory::{FactKind, Flavor, Session, SessionKind, Tokens};
 use store::{FactFilter, FactScope, SessionFilter, Store};
 
 /// Tools of MCP servers begin with this.
@@ -115,12 +115,7 @@ pub(super) fn agent_sources(store: &Store, workspace: &str) -> store::Result<Vec
             kind: CapsuleKind::Configuration,
             name: name.to_owned(),
             at: latest.ended.or(latest.started).unwrap_or_default(),
-            summary: format!(
-                "{} in {} sessions, {} of them subagents",
-                latest.flavor.title(),
-                sessions.len(),
-                subagents.count()
-            ),
+            summary: agent_summary(latest.flavor, sessions.len(), subagents.count()),
             lines: lines.collect(),
             original_tokens: rows.iter().map(|row| estimate(row)).sum(),
             made_of: Vec::new(),
@@ -141,6 +136,15 @@ fn first_distinct(items: impl Iterator<Item = String>) -> Vec<String> {
         }
     }
     distinct
+}
+
+fn agent_summary(flavor: Flavor, sessions: usize, subagents: usize) -> String {
+    let title = flavor.title();
+    match (sessions, subagents) {
+        (1, _) => format!("{title} in 1 session"),
+        (_, 0) => format!("{title} in {sessions} sessions"),
+        _ => format!("{title} in {sessions} sessions, {subagents} of them subagents"),
+    }
 }
 
 /// Returns what the user wants in a workspace, pinned preferences first.
