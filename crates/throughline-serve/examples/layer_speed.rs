@@ -80,7 +80,8 @@ fn measure_live() -> Result<(), Box<dyn std::error::Error>> {
         .collect();
     let prompt = |_| {
         time(|| {
-            layers.count_prompt(WORKSPACE, Some(&session), &items, now);
+            let generation = store.card_generation().unwrap_or_default();
+            layers.count_prompt(WORKSPACE, Some(&session), &items, generation, now);
             layers.measure_answer(WORKSPACE, 1_000, now);
         })
     };

@@ -35,15 +35,22 @@ impl ServeContext {
     }
 
     /// Counts a card that a client asked for in the layers of its workspace. The answer does not
-    /// depend on it, so a failure is only reported.
-    pub(crate) fn count_pull(&self, workspace: Option<&str>, key: CardKey, card: Option<Card>) {
+    /// depend on it, so a failure is only reported. `generation` is the store's before the card was
+    /// read.
+    pub(crate) fn count_pull(
+        &self,
+        workspace: Option<&str>,
+        key: CardKey,
+        card: Option<Card>,
+        generation: i64,
+    ) {
         let Some(workspace) = workspace else {
             return;
         };
         let (store, now) = (&self.store, self.now());
         let counted = self
             .layers
-            .count_pull(store, workspace, &[(key, card)], now);
+            .count_pull(store, workspace, &[(key, card)], generation, now);
         if let Err(error) = counted {
             tracing::warn!(%error, "a lookup was not counted");
         }
@@ -56,7 +63,7 @@ impl ServeContext {
 
 impl std::fmt::Debug for ServeContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk")
+        f.debug_struct("ServeContext")
             .field("store", &self.store.path())
             .finish_non_exhaustive()
     }

@@ -55,11 +55,12 @@ pub fn reply_to_payload(
         Ok(event) => event,
         Err(unknown) => return (HookReply::silent(unknown.to_string()), Vec::new(), None),
     };
+    let generation = store.card_generation();
     match answer_event(store, settings, layers, &event, AnswerMode::Once, now) {
         Ok(outcome) => {
-            if let Some(workspace) = &outcome.workspace {
+            if let (Some(workspace), Ok(generation)) = (&outcome.workspace, generation) {
                 let session = event.session.as_ref();
-                layers.count_prompt(workspace, session, &outcome.considered, now);
+                layers.count_prompt(workspace, session, &outcome.considered, generation, now);
             }
             let is_shown = |follow_up: &FollowUp| {
                 matches!(

@@ -46,9 +46,10 @@ pub(super) async fn blame(
     let limit = params.limit()?;
     let found = state.run_blocking(move |context| {
         let workspace = params.workspace.as_deref();
+        let generation = context.store.card_generation()?;
         let found = find_touches(&context.store, &params.q, workspace, limit)?;
         let card = found.first().map(|_| Card::new(&params.q, Vec::new()));
-        context.count_pull(workspace, CardKey::File(params.q.clone()), card);
+        context.count_pull(workspace, CardKey::File(params.q.clone()), card, generation);
         Ok(found)
     });
     Ok(Json(found.await?))

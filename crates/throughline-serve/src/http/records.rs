@@ -154,12 +154,13 @@ pub(super) async fn get(
     PathId(id): PathId,
 ) -> Result<Json<RecordView>, Problem> {
     let record = state.run_blocking(move |context| {
+        let generation = context.store.card_generation()?;
         let record = find_record(&context.store, &AccessScope::unrestricted(), &id)?;
         let is_sensitive = record.tags.iter().any(|tag| tag == "sensitive");
         let text = if is_sensitive { "" } else { &record.content };
         let card = Card::new(text, vec![record.id]);
         let key = CardKey::Record(record.id.to_string());
-        context.count_pull(record.workspace.as_deref(), key, Some(card));
+        context.count_pull(record.workspace.as_deref(), key, Some(card), generation);
         Ok(record)
     });
     Ok(Json(record.await?.into()))

@@ -88,11 +88,13 @@ pub(super) async fn timeline(
     let cut = cut.transpose()?;
     let page = state.run_blocking(move |context| {
         let store = &context.store;
+        let generation = store.card_generation()?;
         let session = find_session(store, &AccessScope::unrestricted(), &id)?;
         let digest = CardKey::Digest(session.id.to_string());
         let title = session.name_or_title().unwrap_or("untitled session");
         let card = Card::new(title, Vec::new());
-        context.count_pull(session.workspace.as_deref(), digest, Some(card));
+        let workspace = session.workspace.as_deref();
+        context.count_pull(workspace, digest, Some(card), generation);
         let total = store.timeline_length(&session.id)?;
         let from = match params.around.filter(|id| !id.is_empty()) {
             Some(record) => {

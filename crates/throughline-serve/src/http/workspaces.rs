@@ -121,11 +121,13 @@ pub(super) async fn capsules(
     } = params;
     let listed = state.run_blocking(move |context| {
         let (store, now) = (&context.store, context.now());
+        let generation = store.card_generation()?;
         let all = capsules::refresh_capsules(store, &workspace)?;
         if let Some(id) = id {
             let capsule = capsules::find_capsule(&all, &id)?;
             let pulled = [(capsule.card_key(), Some(capsule.card()))];
-            context.layers.count_pull(store, &workspace, &pulled, now)?;
+            let layers = &context.layers;
+            layers.count_pull(store, &workspace, &pulled, generation, now)?;
             return Ok(vec![CapsuleEntry::new(capsule).with_text(capsule)]);
         }
         Ok(match near {

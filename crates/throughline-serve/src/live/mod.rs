@@ -169,17 +169,22 @@ impl LiveLayers {
 
     /// Counts the items that were considered for a prompt. They were read from the store, so an
     /// item that no layer holds counts for the store; it enters the cache.
+    ///
+    /// `generation` is the store's before the items were read. If text was forgotten since, the
+    /// items may hold it, so none of them enters the cache.
     pub fn count_prompt(
         &self,
         workspace: &str,
         session: Option<&SessionId>,
         items: &[(MemoryItem, String)],
+        generation: i64,
         now: Timestamp,
     ) {
         if items.is_empty() {
             return;
         }
         let mut state = self.lock();
+        let is_current = state.generation.is_none_or(|known| known == generation);
         let LiveState {
             sessions,
             workspaces,
@@ -198,7 +203,8 @@ impl LiveLayers {
                 read_cache(shared, working.as_deref_mut(), &key, now)
             };
             shared.count(LookupSource::Prompt, layer, now);
-            if layer == Layer::Store && shared.cache.is_some() && !text.is_empty() {
+            let is_cached = is_current && shared.cache.is_some() && !text.is_empty();
+            if layer == Layer::Store && is_cached {
                 let card = item_card(*item, text);
                 let effects = LayerEffects {
                     to_cache: vec![(key, card)],
@@ -209,15 +215,19 @@ impl LiveLayers {
         }
     }
 
-    /// Counts the cards that a client asked for. `found` says whether the store has each of them.
+    /// Counts the cards that a client asked for; `None` is a card that the store does not have.
+    ///
+    /// `generation` is the store's before the cards were read. If text was forgotten since, the
+    /// cards may hold it, so none of them enters the cache.
     pub fn count_pull(
         &self,
         store: &Store,
         workspace: &str,
         keys: &[(CardKey, Option<Card>)],
+        generation: i64,
         now: Timestamp,
     ) -> store::Result<Vec<Layer>> {
-        self.check_generation(store)?;
+        let is_current = self.check_generation(store)? == generation;
         self.load_cache(store, workspace)?;
         let mut state = self.lock();
         let LiveState {
@@ -237,7 +247,7 @@ impl LiveLayers {
                 Some(_) => read_cache(shared, None, key, now),
             };
             shared.count(LookupSource::Pull, layer, now);
-            if let (Layer::Store, Some(card)) = (layer, card) {
+            if let (Layer::Store, Some(card), true) = (layer, card, is_current) {
                 let effects = LayerEffects {
                     to_cache: vec![(key.clone(), card.clone())],
                     ..LayerEffects::default()

@@ -172,6 +172,35 @@ fn forgotten_text_is_in_no_layer() {
     assert!(!holds(&layers) && !store.dump().unwrap().contains("marmalade"));
 }
 
+/// Another request may forget a text after it was read for a prompt or a client.
+#[test]
+fn text_that_was_forgotten_while_it_was_read_enters_no_cache() {
+    let (store, layers) = (TestStore::empty(), LiveLayers::default());
+    layers.start(&store).unwrap();
+    let text = script(3);
+    let ids = append_script(&store, &text);
+    let now = after(&text);
+    feed(&layers, &store, now);
+    let read = store.card_generation().unwrap();
+    let items = [(MemoryItem::Record(ids[0]), "marmalade".to_owned())];
+    let cards = [(CardKey::Task, Some(Card::new("marmalade", Vec::new())))];
+    let holds = || format!("{:?}", layers.lock()).contains("marmalade");
+    let selection = Selection {
+        records: vec![ids[0]],
+        ..Selection::default()
+    };
+    let plan = store.plan_forget(&selection).unwrap();
+    store.forget(plan, now).unwrap();
+    layers
+        .count_pull(&store, WORKSPACE, &cards, read, now)
+        .unwrap();
+    layers.count_prompt(WORKSPACE, None, &items, read, now);
+    assert!(!holds());
+    let current = store.card_generation().unwrap();
+    layers.count_prompt(WORKSPACE, None, &items, current, now);
+    assert!(holds());
+}
+
 #[test]
 fn a_flush_of_forgotten_cards_writes_none() {
     let (store, layers) = (TestStore::empty(), LiveLayers::default());

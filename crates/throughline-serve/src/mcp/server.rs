@@ -78,6 +78,7 @@ impl McpServer {
                 settings: &context.settings,
                 layers: &context.layers,
                 scope: &scope,
+                generation: context.store.card_generation()?,
                 now: context.now(),
             })
         });

@@ -32,6 +32,8 @@ pub(super) struct ToolContext<'a> {
     pub(super) settings: &'a ServeSettings,
     pub(super) layers: &'a LiveLayers,
     pub(super) scope: &'a AccessScope,
+    /// The store's generation before anything was read for the call.
+    pub(super) generation: i64,
     pub(super) now: Timestamp,
 }
 
@@ -52,7 +54,7 @@ impl<'a> ToolContext<'a> {
         };
         let counted = self
             .layers
-            .count_pull(self.store, &workspace.key, cards, self.now)
+            .count_pull(self.store, &workspace.key, cards, self.generation, self.now)
             .and_then(|_| self.layers.flush(self.store, FlushMode::WhenDue, self.now));
         if let Err(error) = counted {
             tracing::warn!(%error, "lookups were not counted");
