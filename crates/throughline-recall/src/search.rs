@@ -165,12 +165,8 @@ fn rank_candidates(
     candidates: &CandidateSet,
     is_corrected: bool,
 ) -> Result<RankedHits> {
-    // Vectors cost as much as everything else. A word that is being typed has no meaning yet, and
-    // all candidates of a single word contain that word. Prompts, which limit what is read, always
-    // need them, because the gate was fitted with vectors.
-    let is_keyword = question.terms.len() == 1 && query.read_max.is_none();
-    let uses_vectors = !query.typing && !is_keyword;
-    let embeddings = EmbeddingTable::load().filter(|_| uses_vectors);
+    // Words that mean the same cost as much as all else; a word that is being typed has no meaning.
+    let embeddings = EmbeddingTable::load().filter(|_| !query.typing);
     let mut reader = PassageReader::new(question, embeddings);
     let ReadRecords {
         records,
